@@ -1,0 +1,1 @@
+"""The logical algebra: what a query means."""

@@ -1,0 +1,289 @@
+"""Logical operators: immutable nodes, each with the snapshot meaning of Krämer chapter 8 (and 17, 20 for the extensions).
+
+A plan is a tree (shared nodes make it a DAG). Expressions are kept as DuckDB SQL text over the input's column names,
+with the result type already inferred, so that nothing here knows a parser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+import pyarrow as pa
+from attrs import evolve, field, frozen
+
+from headwater.model.schema import Field, Schema
+from headwater.model.time import INFINITY
+
+
+@frozen
+class Scalar:
+    """A scalar expression over the columns of one input (or of the pair, in a join residual)."""
+
+    sql: str
+    """DuckDB SQL; columns appear as double-quoted names."""
+    type: pa.DataType
+    columns: tuple[str, ...] = ()
+    """The input columns it reads."""
+
+
+@frozen
+class AggregateCall:
+    """One aggregate of a grouping: ``function`` applied to a column, or to rows when there is no argument."""
+
+    function: str
+    """COUNT, SUM, AVG, MIN, MAX, VAR_SAMP, VAR_POP, STDDEV_SAMP, STDDEV_POP, MEDIAN, ARRAY_AGG, LISTAGG, or the name of a
+    registered aggregate."""
+    output: str
+    type: pa.DataType
+    argument: str | None = None
+    """Input column; None only for COUNT(*)."""
+    distinct: bool = False
+    filter: str | None = None
+    """A BOOLEAN input column: only rows where it is true take part (FILTER (WHERE …))."""
+    parameters: tuple[object, ...] = ()
+    """Constants, such as LISTAGG's separator."""
+
+
+class Plan:
+    """Base of all logical nodes: ``schema`` and ``inputs``."""
+
+    @property
+    def schema(self) -> Schema:
+        raise NotImplementedError
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        names = [a.name for a in self.__attrs_attrs__ if a.metadata.get("input")]  # type: ignore[attr-defined]
+        return tuple(getattr(self, n) for n in names)
+
+    def with_inputs(self, *inputs: Plan) -> Plan:
+        names = [a.name for a in self.__attrs_attrs__ if a.metadata.get("input")]  # type: ignore[attr-defined]
+        return evolve(self, **dict(zip(names, inputs, strict=True)))  # type: ignore[misc]
+
+    def walk(self) -> Iterator[Plan]:
+        """This node and everything below it, inputs first."""
+        for child in self.inputs:
+            yield from child.walk()
+        yield self
+
+
+_INPUT = {"input": True}
+
+
+class _Unary(Plan):
+    """A node that keeps the columns of its one input."""
+
+    @property
+    def schema(self) -> Schema:
+        return self.inputs[0].schema
+
+
+@frozen
+class Source(Plan):
+    """A registered stream.
+
+    ``chronons``: every element is valid for one instant; ``revisable``: elements may be adjusted.
+    """
+
+    name: str
+    columns: Schema
+    chronons: bool = False
+    revisable: bool = True
+
+    @property
+    def schema(self) -> Schema:
+        return self.columns
+
+
+@frozen
+class Filter(_Unary):
+    """σ: keep the rows where the predicate is true (8.1)."""
+
+    input: Plan = field(metadata=_INPUT)
+    predicate: Scalar
+
+
+@frozen
+class Project(Plan):
+    """μ: one output column an expression; validity untouched (8.2)."""
+
+    input: Plan = field(metadata=_INPUT)
+    expressions: tuple[tuple[str, Scalar], ...]
+
+    @property
+    def schema(self) -> Schema:
+        return Schema(tuple(Field(name, scalar.type) for name, scalar in self.expressions))
+
+
+@frozen
+class Union(Plan):
+    """∪: bag union, multiplicities add (8.3); column names from the left."""
+
+    left: Plan = field(metadata=_INPUT)
+    right: Plan = field(metadata=_INPUT)
+
+    @property
+    def schema(self) -> Schema:
+        return self.left.schema
+
+
+class JoinKind(StrEnum):
+    INNER = "inner"
+    LEFT = "left"
+    RIGHT = "right"
+    FULL = "full"
+    SEMI = "semi"
+    ANTI = "anti"
+
+
+@frozen
+class Join(Plan):
+    """⋈ (8.10), outer joins, ⋉ and ▷ with the left multiplicity kept.
+
+    A pair matches when all key pairs are equal (NULL equals nothing) and the residual is true. The residual sees the left
+    columns as ``"l.<name>"`` and the right ones as ``"r.<name>"``. Output columns: left then right, or left only for
+    semi and anti; where names clash the binder renames before joining.
+    """
+
+    left: Plan = field(metadata=_INPUT)
+    right: Plan = field(metadata=_INPUT)
+    kind: JoinKind
+    keys: tuple[tuple[str, str], ...] = ()
+    residual: Scalar | None = None
+
+    @property
+    def schema(self) -> Schema:
+        if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
+            return self.left.schema
+        return Schema(self.left.schema.fields + self.right.schema.fields)
+
+
+@frozen
+class Distinct(_Unary):
+    """δ: one copy of each row at each instant (8.5)."""
+
+    input: Plan = field(metadata=_INPUT)
+
+
+class SetKind(StrEnum):
+    """What becomes of the multiplicities n1, n2 of a row at an instant."""
+
+    EXCEPT_ALL = "except all"  # max(n1 - n2, 0)               (8.6)
+    EXCEPT = "except"  # 1 if n1 > 0 and n2 == 0
+    STRICT_DIFFERENCE = "strict difference"  # n1 if n2 == 0    (8.14)
+    INTERSECT_ALL = "intersect all"  # min(n1, n2)              (8.12)
+    INTERSECT = "intersect"  # 1 if both > 0
+    MAX_UNION = "max union"  # max(n1, n2)                      (8.13)
+
+
+@frozen
+class SetOperation(Plan):
+    """Difference, intersection and max-union of two inputs of the same types."""
+
+    left: Plan = field(metadata=_INPUT)
+    right: Plan = field(metadata=_INPUT)
+    kind: SetKind
+
+    @property
+    def schema(self) -> Schema:
+        return self.left.schema
+
+
+@frozen
+class Aggregate(Plan):
+    """γ with aggregation (8.15); no keys: scalar aggregation α (8.9). An empty snapshot gives no row, also for COUNT."""
+
+    input: Plan = field(metadata=_INPUT)
+    keys: tuple[str, ...]
+    calls: tuple[AggregateCall, ...]
+
+    @property
+    def schema(self) -> Schema:
+        keys = tuple(self.input.schema.field(k) for k in self.keys)
+        return Schema(keys + tuple(Field(c.output, c.type) for c in self.calls))
+
+
+@frozen
+class TimeWindow(_Unary):
+    """ω^time with size and slide (8.17, 17.1); size INFINITY = UNBOUNDED. Intervals count at each of their instants."""
+
+    input: Plan = field(metadata=_INPUT)
+    size: int
+    slide: int = 1
+
+    @property
+    def unbounded(self) -> bool:
+        return self.size == INFINITY
+
+
+@frozen
+class RowWindow(_Unary):
+    """ω^count, or ω^partition with keys; slide in rows (8.18, 8.19, 17.2). Ties at one instant go by the rows' values."""
+
+    input: Plan = field(metadata=_INPUT)
+    rows: int
+    slide: int = 1
+    partition: tuple[str, ...] = ()
+
+
+@frozen
+class Granularity(_Unary):
+    """Γ: both ends rounded up to multiples of the granule (20.1, Alg. 24)."""
+
+    input: Plan = field(metadata=_INPUT)
+    granule: int
+
+
+@frozen
+class Split(_Unary):
+    """ς: the same snapshots in pieces of at most ``length`` instants (11.7.1). length 1 = Rstream."""
+
+    input: Plan = field(metadata=_INPUT)
+    length: int = 1
+
+
+@frozen
+class Coalesce(_Unary):
+    """ζ: the same snapshots in the fewest elements, none longer than ``longest`` (11.7.2)."""
+
+    input: Plan = field(metadata=_INPUT)
+    longest: int = INFINITY
+
+
+@frozen
+class Istream(_Unary):
+    """At t, what τ_t has and τ_{t-1} had not, as multisets (17.3 with its erratum)."""
+
+    input: Plan = field(metadata=_INPUT)
+
+
+@frozen
+class Dstream(_Unary):
+    """At t, what τ_{t-1} had and τ_t has not, as multisets, stamped t (CQL)."""
+
+    input: Plan = field(metadata=_INPUT)
+
+
+@frozen
+class ToPositiveNegative(Plan):
+    """Intervals as signed instants: the row with ``sign`` +1 at its start and -1 at its end (17.3)."""
+
+    input: Plan = field(metadata=_INPUT)
+    sign: str = "sign"
+
+    @property
+    def schema(self) -> Schema:
+        return Schema((*self.input.schema.fields, Field(self.sign, pa.int32(), nullable=False)))
+
+
+@frozen
+class FromPositiveNegative(Plan):
+    """The opposite: +1 opens an element of the row, -1 closes the oldest open one."""
+
+    input: Plan = field(metadata=_INPUT)
+    sign: str = "sign"
+
+    @property
+    def schema(self) -> Schema:
+        return Schema(tuple(f for f in self.input.schema if f.name != self.sign))

@@ -1,0 +1,138 @@
+"""The ``headwater`` command. What a command needs is imported when it runs, so that help comes at once."""
+
+from __future__ import annotations
+
+import os
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from headwater import __version__
+
+app = typer.Typer(
+    name="headwater",
+    help="Continuous SQL queries over data streams, with exact temporal semantics.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+USER_ERROR = 2
+
+
+class RunnerName(StrEnum):
+    INPROCESS = "inprocess"
+    SPARK = "spark"
+
+
+class Consistency(StrEnum):
+    STRONG = "strong"
+    MIDDLE = "middle"
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"headwater {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None: ...
+
+
+@app.command("replay")
+def _replay(
+    script: Annotated[Path, typer.Argument(help="SQL script that declares its streams without a source.")],
+    recording: Annotated[Path, typer.Option("--input", help="Recorded elements, a JSON object a line.")],
+    runner: Annotated[RunnerName, typer.Option("--runner", help="Where the plan runs.")] = RunnerName.INPROCESS,
+    consistency: Annotated[
+        Consistency | None,
+        typer.Option("--consistency", help="Only final results, or speculation repaired by adjusts. [default: strong]"),
+    ] = None,
+    batch: Annotated[
+        int | None,
+        typer.Option(
+            "--batch", min=1, help="A tick every so many elements, if there are no tick lines. [default: all]"
+        ),
+    ] = None,
+    open_ended: Annotated[bool, typer.Option("--open", help="Do not end the streams after the last line.")] = False,
+    output: Annotated[Path | None, typer.Option("--output", help="File for the result, instead of stdout.")] = None,
+    history: Annotated[bool, typer.Option("--history", help="Print what was valid when, not the elements.")] = False,
+) -> None:
+    """Run a script over recorded streams, deterministically and without a wall clock.
+
+    The script's last SELECT runs, its result is the stream "query". A script without a SELECT runs every
+    CREATE STREAM name AS …, each under its own name.
+
+    Input and output have one line an element: {"stream":"s","kind":"insert","start":1,"end":8,"row":{"x":"c"}} with
+    "end":null for infinity and "at":5 for [5,6);
+    {"stream":"s","kind":"adjust","start":1,"end":8,"new_end":5,"row":{…}};
+    {"stream":"s","kind":"stable","at":11}; and {"kind":"tick"} in the input.
+    """
+    from headwater.errors import HeadwaterError
+
+    if runner is RunnerName.SPARK:
+        _fail('UNSUPPORTED: the runner "spark" is not available in this version\n  hint:   Leave out --runner.')
+    try:
+        _run_replay(script, recording, consistency, batch, open_ended, output, history)
+    except HeadwaterError as problem:
+        _fail(str(problem))
+
+
+def _run_replay(
+    script: Path,
+    recording: Path,
+    consistency: Consistency | None,
+    batch: int | None,
+    open_ended: bool,
+    output: Path | None,
+    history: bool,
+) -> None:
+    from headwater.runtime.replay import load_script, replay
+
+    bound = load_script(script)
+    for notice in bound.notices:
+        typer.echo(str(notice), err=True)
+    lines = replay(
+        bound,
+        recording,
+        consistency=consistency.value if consistency else None,
+        batch=batch,
+        open_ended=open_ended,
+        history=history,
+    )
+    text = "".join(f"{line}\n" for line in lines)
+    if output is None:
+        sys.stdout.write(text)
+    else:
+        _write_whole(output, text)
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """All of the file or nothing of it."""
+    from headwater.errors import InputError
+
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except OSError as problem:
+        partial.unlink(missing_ok=True)
+        raise InputError("UNWRITABLE", f'could not write "{path}": {problem.strerror}') from problem
+
+
+def _fail(message: str) -> NoReturn:
+    typer.echo(message, err=True)
+    raise typer.Exit(USER_ERROR)
+
+
+def main() -> None:
+    """The entry point."""
+    app()

@@ -1,0 +1,1 @@
+"""Compiled numeric kernels: pure functions on arrays, no Python objects."""

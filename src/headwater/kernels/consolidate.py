@@ -1,0 +1,34 @@
+"""Sum the weights of equal rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+def consolidate_rows(low, high, start, end, weight):
+    """Indices of one representative of each distinct (key, start, end) with a non-zero sum, in input order, and the sums."""
+    keys = (end, start, low) if len(high) == 0 else (end, start, high, low)
+    order = np.lexsort(keys)
+    return _sum_equal(order, low, high, start, end, weight)
+
+
+@njit(cache=True, nogil=True)
+def _sum_equal(order, low, high, start, end, weight):
+    n = len(order)
+    wide = len(high) > 0
+    total = np.zeros(n, np.int64)
+    at = 0
+    while at < n:
+        first = order[at]
+        sum_ = np.int64(0)
+        while at < n:
+            i = order[at]
+            same = low[i] == low[first] and start[i] == start[first] and end[i] == end[first]
+            if not same or (wide and high[i] != high[first]):
+                break
+            sum_ += weight[i]
+            at += 1
+        total[first] = sum_
+    kept = np.flatnonzero(total)
+    return kept, total[kept]

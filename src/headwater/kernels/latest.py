@@ -1,0 +1,38 @@
+"""Find keys in a sorted segment through its radix directory."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from headwater.kernels.directory import directory_shift, first_at
+
+
+@njit(cache=True, nogil=True)
+def find_keys(low, high, directory, dead, asked_low, asked_high, index, segment, row):
+    """Where ``segment`` is still -2, set it to the index (-1: found dead) and ``row`` to the place in this segment."""
+    n = len(low)
+    wide = len(high) > 0
+    shift = directory_shift(directory)
+    for k in range(len(asked_low)):
+        if segment[k] != -2:
+            continue
+        value = asked_low[k]
+        at = first_at(low, directory, shift, value)
+        while at < n and low[at] == value:
+            if not wide or high[at] == asked_high[k]:
+                segment[k] = -1 if dead[at] != 0 else np.int64(index)
+                row[k] = at
+                break
+            at += 1
+
+
+@njit(cache=True, nogil=True)
+def gather_records(records, index, segment, row, out):
+    """Copy the records of the keys found in this segment."""
+    width = records.shape[1]
+    for k in range(len(segment)):
+        if segment[k] == index:
+            r = row[k]
+            for v in range(width):
+                out[k, v] = records[r, v]

@@ -1,0 +1,375 @@
+"""Binding of scalar expressions: names become columns of the plan, calls become DuckDB text, types are checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import duckdb
+import pyarrow as pa
+from sqlglot import exp
+
+from headwater.errors import SqlError
+from headwater.language.functions import AGGREGATES, SCALARS, UNREPEATABLE, known_functions
+from headwater.language.rendering import Template, render
+from headwater.language.scope import Bound, Scope, struct_field
+from headwater.language.text import did_you_mean, error_on
+from headwater.language.types import (
+    INTERVAL,
+    TYPE_NAMES,
+    common_type,
+    comparable,
+    declared_type,
+    duckdb_name,
+    infer,
+    is_temporal,
+    shown,
+)
+from headwater.operators.expression import connection
+
+_OPERATORS: dict[type[exp.Expr], str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.IntDiv: "DIV",
+    exp.Mod: "%",
+    exp.DPipe: "||",
+    exp.Neg: "-",
+    exp.BitwiseAnd: "&",
+    exp.BitwiseOr: "|",
+    exp.BitwiseXor: "^",
+    exp.BitwiseNot: "~",
+    exp.Like: "LIKE",
+    exp.ILike: "ILIKE",
+    exp.RegexpLike: "RLIKE",
+    exp.Is: "IS",
+}
+_NEVER_NULL_OF_NON_NULL = (exp.Add, exp.Sub, exp.Mul, exp.Neg, exp.DPipe, exp.And, exp.Or, exp.Not)
+COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ)
+_SAME_KIND = {
+    "coalesce": 0,
+    "ifnull": 0,
+    "nvl": 0,
+    "nullif": 0,
+    "greatest": 0,
+    "least": 0,
+    "array": 0,
+    "if": 1,
+    "nvl2": 1,
+}
+"""Functions whose arguments, from the given one on, must go together."""
+
+Hook = Callable[[exp.Expr], Bound]
+
+
+class ExpressionBinder:
+    """Binds expressions in one clause; ``aggregate`` and ``subquery`` are told of what only some clauses allow."""
+
+    def __init__(
+        self, scope: Scope, clause: str, *, aggregate: Hook | None = None, subquery: Hook | None = None
+    ) -> None:
+        self.scope, self.clause = scope, clause
+        self._aggregate, self._subquery = aggregate, subquery
+
+    def error(self, node: exp.Expr, code: str, message: str, *, detail: str = "", hint: str = "") -> SqlError:
+        return error_on(self.scope.text, node, code, message, detail=detail, hint=hint)
+
+    def predicate(self, node: exp.Expr) -> Bound:
+        """An expression that must be true or false."""
+        return self._boolean(self.bind(node), self.clause)
+
+    def bind(self, node: exp.Expr) -> Bound:
+        match node:
+            case exp.Column():
+                return self.scope.resolve(node)
+            case exp.Literal() | exp.Boolean() | exp.Null():
+                return self._typed(node.copy(), node, [], nullable=isinstance(node, exp.Null))
+            case exp.Paren():
+                inner = self.bind(node.this)
+                return Bound(exp.Paren(this=inner.node), inner.type, inner.nullable, node)
+            case exp.And() | exp.Or() | exp.Not():
+                return self._logic(node)
+            case exp.Between():
+                return self._between(node)
+            case exp.In():
+                return self._in(node)
+            case exp.Case():
+                return self._case(node)
+            case exp.Cast() | exp.TryCast():
+                return self._cast(node)
+            case exp.Interval():
+                return self._interval(node)
+            case exp.Bracket():
+                return self._element(node)
+            case exp.Dot() if isinstance(node.expression, exp.Identifier):
+                return struct_field(self.scope.text, self.bind(node.this), node.expression.name)
+            case exp.Extract() | exp.Substring() | exp.Trim() | exp.StrPosition():
+                return self._special_form(node)
+            case exp.Subquery() | exp.Select() | exp.SetOperation():
+                return self._scalar_subquery(node)
+            case exp.Exists() | exp.Any() | exp.All():
+                raise self._misplaced_subquery(node)
+            case exp.Filter() | exp.GroupConcat() | exp.WithinGroup():
+                return self._aggregated(node)
+            case exp.Window():
+                raise self.error(
+                    node,
+                    "UNSUPPORTED",
+                    "OVER is not supported",
+                    hint="Windows stand after the stream, in FROM: FROM bid WINDOW(ROWS 10).",
+                )
+            case exp.Anonymous():
+                return self._call(node)
+            case exp.Star():
+                raise self.error(node, "SYNTAX", '"*" cannot be used here')
+        if isinstance(node, COMPARISONS):
+            return self._comparison(node)
+        if type(node) in _OPERATORS:
+            return self._operator(node)
+        raise self.error(node, "UNSUPPORTED", "this expression is not supported")
+
+    # -- logic and comparisons --------------------------------------------------------------------------------------
+
+    def _boolean(self, bound: Bound, what: str) -> Bound:
+        if pa.types.is_boolean(bound.type):
+            return bound
+        if pa.types.is_null(bound.type):
+            return bound.cast(pa.bool_(), "BOOLEAN")
+        raise self.error(
+            bound.origin,
+            "TYPE_MISMATCH",
+            f"{what} must be BOOLEAN, not {shown(bound.type)}",
+            hint="Compare it with something, for example: … <> 0." if pa.types.is_integer(bound.type) else "",
+        )
+
+    def _logic(self, node: exp.And | exp.Or | exp.Not) -> Bound:
+        word = type(node).__name__.upper()
+        operands = [self._boolean(self.bind(o), f"the operand of {word}") for o in _operands(node)]
+        rebuilt = type(node)(**dict(zip(("this", "expression"), (o.node for o in operands), strict=False)))
+        return Bound(rebuilt, pa.bool_(), any(o.nullable for o in operands), node)
+
+    def _comparison(self, node: exp.Expr) -> Bound:
+        if isinstance(node.expression, (exp.Any, exp.All)) or isinstance(node.this, (exp.Any, exp.All)):
+            raise self._misplaced_subquery(node)
+        left, right = self.comparands(self.bind(node.this), self.bind(node.expression))
+        rebuilt = type(node)(this=left.node, expression=right.node)
+        null_safe = isinstance(node, (exp.NullSafeEQ, exp.NullSafeNEQ))
+        return Bound(rebuilt, pa.bool_(), not null_safe and (left.nullable or right.nullable), node)
+
+    def comparands(self, left: Bound, right: Bound) -> tuple[Bound, Bound]:
+        """The two sides of a comparison; a string literal takes the type of the other side."""
+        if comparable(left.type, right.type):
+            return left, right
+        if _is_string_literal(right.node):
+            return left, self._literal_as(right, left.type)
+        if _is_string_literal(left.node):
+            return self._literal_as(left, right.type), right
+        raise self.error(
+            left.origin.parent or left.origin,
+            "TYPE_MISMATCH",
+            f"cannot compare {shown(left.type)} with {shown(right.type)}",
+            hint=f"Convert one of them, for example: CAST(… AS {shown(left.type)}).",
+        )
+
+    def _literal_as(self, bound: Bound, type_: pa.DataType) -> Bound:
+        spelled = duckdb_name(type_)
+        attempt = connection().execute(f"SELECT TRY_CAST(? AS {spelled})", [bound.node.name]).fetchone()
+        if attempt is None or attempt[0] is None or not (is_temporal(type_) or pa.types.is_primitive(type_)):
+            raise self.error(
+                bound.origin, "TYPE_MISMATCH", f"cannot compare {shown(type_)} with the STRING '{bound.node.name}'"
+            )
+        return bound.cast(type_, spelled)
+
+    def _between(self, node: exp.Between) -> Bound:
+        value = self.bind(node.this)
+        _, low = self.comparands(value, self.bind(node.args["low"]))
+        _, high = self.comparands(value, self.bind(node.args["high"]))
+        rebuilt = exp.Between(this=value.node, low=low.node, high=high.node)
+        return Bound(rebuilt, pa.bool_(), value.nullable or low.nullable or high.nullable, node)
+
+    def _in(self, node: exp.In) -> Bound:
+        if node.args.get("query"):
+            raise self._misplaced_subquery(node)
+        value = self.bind(node.this)
+        listed = [self.comparands(value, self.bind(e))[1] for e in node.expressions]
+        rebuilt = exp.In(this=value.node, expressions=[b.node for b in listed])
+        return Bound(rebuilt, pa.bool_(), value.nullable or any(b.nullable for b in listed), node)
+
+    # -- values -----------------------------------------------------------------------------------------------------
+
+    def _operator(self, node: exp.Expr) -> Bound:
+        operands = [self.bind(o) for o in _operands(node)]
+        rebuilt = type(node)(
+            **{k: v for k, v in node.args.items() if not isinstance(v, exp.Expr)},
+            **dict(zip(("this", "expression"), (o.node for o in operands), strict=False)),
+        )
+        strict = isinstance(node, _NEVER_NULL_OF_NON_NULL)
+        nullable = not isinstance(node, exp.Is) and not (strict and not any(o.nullable for o in operands))
+        return self._typed(rebuilt, node, operands, nullable=nullable, what=f'operator "{_OPERATORS[type(node)]}"')
+
+    def _case(self, node: exp.Case) -> Bound:
+        subject = self.bind(node.this) if node.this else None
+        branches, results = [], []
+        for branch in node.args["ifs"]:
+            condition = self.bind(branch.this)
+            if subject is None:
+                condition = self._boolean(condition, "the condition after WHEN")
+            else:
+                _, condition = self.comparands(subject, condition)
+            result = self.bind(branch.args["true"])
+            branches.append(exp.If(this=condition.node, true=result.node))
+            results.append(result)
+        default = self.bind(node.args["default"]) if node.args.get("default") else None
+        self._same_kind(node, [*results, *([default] if default else [])], "the results of CASE")
+        rebuilt = exp.Case(
+            this=subject.node if subject else None, ifs=branches, default=default.node if default else None
+        )
+        return self._typed(rebuilt, node, results, nullable=True)
+
+    def _cast(self, node: exp.Cast) -> Bound:
+        value, target = self.bind(node.this), declared_type(node.args["to"])
+        if target is None:
+            written = node.args["to"].sql("spark")
+            raise self.error(node, "UNKNOWN_TYPE", f"there is no type {written}", hint=f"There are {TYPE_NAMES}.")
+        word = "TRY_CAST" if isinstance(node, exp.TryCast) else "CAST"
+        fractional = pa.types.is_floating(value.type) or pa.types.is_decimal(value.type)
+        # Spark cuts the fraction off; DuckDB's own cast would round.
+        argument = "TRUNC({0})" if fractional and pa.types.is_integer(target) else "{0}"
+        template = Template(this=f"{word}({argument} AS {duckdb_name(target)})", expressions=[value.node])
+        nullable = value.nullable or word == "TRY_CAST"
+        what = f"{word} to {shown(target)}"
+        checked = self._typed(template, node, [value], nullable=nullable, what=what)
+        return Bound(checked.node, target, nullable, node)
+
+    def _interval(self, node: exp.Interval) -> Bound:
+        if not isinstance(node.this, exp.Literal):
+            raise self.error(node, "UNSUPPORTED", "the length of an INTERVAL must be a constant")
+        return self._typed(node.copy(), node, [], nullable=False, what="INTERVAL")
+
+    def _element(self, node: exp.Bracket) -> Bound:
+        operands = [self.bind(node.this), *(self.bind(e) for e in node.expressions)]
+        template = Template(this="LIST_EXTRACT({0}, {1} + 1)", expressions=[o.node for o in operands])
+        return self._typed(template, node, operands, nullable=True, what='operator "[]"')
+
+    def _special_form(self, node: exp.Expr) -> Bound:
+        operands: list[Bound] = []
+        rebuilt = node.copy()
+        for key, value in node.args.items():
+            if isinstance(value, exp.Expr) and not isinstance(value, exp.Var):
+                bound = self.bind(value)
+                rebuilt.set(key, bound.node)
+                operands.append(bound)
+        if isinstance(node, (exp.Extract, exp.StrPosition)):
+            rebuilt = Template(this="CAST({0} AS INTEGER)", expressions=[rebuilt])
+        what = f'function "{str(node.meta.get("name", type(node).__name__)).lower()}"'
+        return self._typed(rebuilt, node, operands, nullable=True, what=what)
+
+    def _call(self, node: exp.Anonymous) -> Bound:
+        name = node.name.lower()
+        if name in AGGREGATES:
+            return self._aggregated(node)
+        function = SCALARS.get(name)
+        if function is None:
+            raise self._unknown_function(node, name)
+        if not function.least <= len(node.expressions) <= function.most:
+            raise self.error(
+                node, "WRONG_ARGUMENTS", f'function "{name}" takes {function.arity}, not {len(node.expressions)}'
+            )
+        arguments = [self.bind(e) for e in node.expressions]
+        if name in _SAME_KIND:
+            self._same_kind(node, arguments[_SAME_KIND[name] :], f'the arguments of "{name}"')
+        if name == "if":
+            self._boolean(arguments[0], 'the first argument of "if"')
+        template = Template(this=function.text(len(arguments)), expressions=[a.node for a in arguments])
+        nullable = not (name == "coalesce" and any(not a.nullable for a in arguments))
+        return self._typed(template, node, arguments, nullable=nullable, what=f'function "{name}"')
+
+    def _unknown_function(self, node: exp.Anonymous, name: str) -> SqlError:
+        if name in ("any", "some", "all"):
+            return self.error(node, "UNSUPPORTED", f"{name.upper()} takes a sub-query")
+        if name in UNREPEATABLE:
+            hint = "The same input must always give the same answer."
+            return self.error(node, "UNKNOWN_FUNCTION", f'function "{node.name}" cannot be used in a query', hint=hint)
+        hint = did_you_mean(name, known_functions(), cutoff=0.76)
+        return self.error(node, "UNKNOWN_FUNCTION", f'function "{node.name}" does not exist', hint=hint)
+
+    # -- aggregates and sub-queries ---------------------------------------------------------------------------------
+
+    def _aggregated(self, node: exp.Expr) -> Bound:
+        if self._aggregate is None:
+            call = next((n for n in node.walk() if "name" in n.meta), node)
+            shown_name = str(call.meta.get("name", "")).upper() or call.name.upper()
+            hint = "Filter groups with HAVING." if self.clause == "WHERE" else ""
+            message = f'aggregate "{shown_name}" cannot be used in {self.clause}'
+            raise self.error(node, "AGGREGATE_POSITION", message, hint=hint)
+        return self._aggregate(node)
+
+    def _scalar_subquery(self, node: exp.Expr) -> Bound:
+        if self._subquery is None:
+            raise self.error(node, "SUBQUERY_POSITION", f"a sub-query cannot be used in {self.clause}")
+        return self._subquery(node)
+
+    def _misplaced_subquery(self, node: exp.Expr) -> SqlError:
+        kind = type(node.expression if isinstance(node.expression, (exp.Any, exp.All)) else node).__name__.upper()
+        if self.clause not in ("WHERE", "HAVING"):
+            return self.error(node, "SUBQUERY_POSITION", f"{kind} with a sub-query cannot be used in {self.clause}")
+        return self.error(
+            node,
+            "SUBQUERY_POSITION",
+            f"{kind} with a sub-query must be a condition of its own",
+            hint=f"In {self.clause} it can be joined to other conditions by AND, but not by OR.",
+        )
+
+    # -- types ------------------------------------------------------------------------------------------------------
+
+    def _same_kind(self, node: exp.Expr, values: Sequence[Bound], what: str) -> None:
+        type_ = pa.null()
+        for value in values:
+            wider = common_type(type_, value.type)
+            if wider is None:
+                message = f"{what} have different types: {shown(type_)} and {shown(value.type)}"
+                raise self.error(value.origin, "TYPE_MISMATCH", message, hint="Convert them with CAST.")
+            type_ = wider
+
+    def _typed(
+        self, rebuilt: exp.Expr, node: exp.Expr, operands: Sequence[Bound], *, nullable: bool, what: str = "expression"
+    ) -> Bound:
+        """The expression with its type, as DuckDB sees it; what has none is an error at this node."""
+        bound = Bound(rebuilt, pa.null(), nullable, node)
+        try:
+            type_, inexact = infer(render(rebuilt), tuple(bound.types.items()))
+        except duckdb.Error as problem:
+            raise self._mistyped(node, operands, what, problem) from problem
+        except KeyError as problem:
+            raise self.error(node, "UNSUPPORTED", f"{what} gives a type that streams do not have") from problem
+        bound = Bound(rebuilt, type_, nullable, node)
+        if inexact:
+            return Bound(bound.cast(pa.null(), duckdb_name(type_)).node, type_, nullable, node)
+        return bound
+
+    def _mistyped(self, node: exp.Expr, operands: Sequence[Bound], what: str, problem: duckdb.Error) -> SqlError:
+        if isinstance(problem, duckdb.BinderException) and operands:
+            types = " and ".join(shown(o.type) for o in operands)
+            hint = "Convert with CAST." if any(pa.types.is_string(o.type) for o in operands) else ""
+            return self.error(node, "TYPE_MISMATCH", f"{what} does not take {types}", hint=hint)
+        reason = str(problem).partition("\n")[0].partition(": ")[2]
+        return self.error(node, "INVALID_EXPRESSION", f"{what} cannot be computed", detail=reason)
+
+
+def _operands(node: exp.Expr) -> list[exp.Expr]:
+    return [node.args[key] for key in ("this", "expression") if isinstance(node.args.get(key), exp.Expr)]
+
+
+def _is_string_literal(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Literal) and node.is_string
+
+
+def check_column_type(binder: ExpressionBinder, bound: Bound) -> None:
+    """Lengths of time exist only inside expressions."""
+    if bound.type == INTERVAL:
+        raise binder.error(
+            bound.origin,
+            "TYPE_MISMATCH",
+            "a column cannot be an INTERVAL",
+            hint="Use a number, for example: unix_micros(a) - unix_micros(b).",
+        )

@@ -1,0 +1,304 @@
+"""What a name means: the columns that a part of a query can see, and where they are in its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import pyarrow as pa
+from attrs import evolve, frozen
+from sqlglot import exp
+
+from headwater.algebra.nodes import Plan, Project, Scalar
+from headwater.language.rendering import Template, column_node, render
+from headwater.language.text import did_you_mean, error_on
+from headwater.language.types import shown
+from headwater.model.schema import Field
+from headwater.operators.expression import quote
+
+
+@frozen
+class Column:
+    """A column that a query can name."""
+
+    name: str
+    """What the user calls it."""
+    internal: str
+    """Its name in the plan, unique there."""
+    type: pa.DataType
+    nullable: bool = True
+    qualifier: str | None = None
+    """The FROM item of an inner query that it comes from; Krämer's texts refer to it from outside (Example 17.7)."""
+    hidden: bool = False
+    """Merged by USING: seen only with its qualifier."""
+
+
+@frozen
+class Item:
+    """One item of a FROM clause: how it can be referred to, and its columns."""
+
+    columns: tuple[Column, ...]
+    alias: str | None = None
+    stream: str | None = None
+
+    @property
+    def label(self) -> str | None:
+        return self.alias or self.stream
+
+    def nullable(self) -> Item:
+        """As an outer join shows it."""
+        return evolve(self, columns=tuple(evolve(c, nullable=True) for c in self.columns))
+
+
+@frozen
+class Relation:
+    """A partial plan and the items whose columns it carries."""
+
+    plan: Plan
+    items: tuple[Item, ...]
+
+    def over(self, plan: Plan) -> Relation:
+        """The same columns on top of a larger plan."""
+        return evolve(self, plan=plan)
+
+    @property
+    def columns(self) -> Iterator[Column]:
+        return (c for item in self.items for c in item.columns)
+
+
+@frozen(eq=False)
+class Bound:
+    """An expression whose columns are those of a plan, with its type."""
+
+    node: exp.Expr
+    type: pa.DataType
+    nullable: bool
+    origin: exp.Expr
+    """The node in the script, for messages."""
+
+    @classmethod
+    def of_column(cls, column: Column, origin: exp.Expr) -> Bound:
+        node = column_node(column.internal)
+        node.meta["type"] = column.type
+        node.update_positions(origin if "start" in origin.meta else origin.find(exp.Identifier))
+        return cls(node, column.type, column.nullable, origin)
+
+    @property
+    def sql(self) -> str:
+        return render(self.node)
+
+    @property
+    def types(self) -> dict[str, pa.DataType]:
+        """The columns it reads, with their types."""
+        return {c.name: c.meta["type"] for c in self.node.find_all(exp.Column)}
+
+    @property
+    def column(self) -> str | None:
+        """The name of the column, if it is nothing but a column."""
+        return self.node.name if isinstance(self.node, exp.Column) else None
+
+    def scalar(self) -> Scalar:
+        return Scalar(self.sql, self.type, tuple(self.types))
+
+    def cast(self, type_: pa.DataType, spelled: str) -> Bound:
+        if type_ == self.type:
+            return self
+        node = Template(this=f"CAST({{0}} AS {spelled})", expressions=[self.node.copy()])
+        return evolve(self, node=node, type=type_)
+
+
+class NameSource:
+    """Unique names for the columns of one query's plan; case does not tell names apart (nor does it in DuckDB)."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._taken = {name.casefold() for name in taken}
+
+    def unique(self, *wishes: str) -> str:
+        """The first wish that is free, else the last one with a number."""
+        for wish in wishes:
+            if self._claim(wish):
+                return wish
+        number = 2
+        while not self._claim(f"{wishes[-1]}_{number}"):
+            number += 1
+        return f"{wishes[-1]}_{number}"
+
+    def _claim(self, name: str) -> bool:
+        if name.casefold() in self._taken:
+            return False
+        self._taken.add(name.casefold())
+        return True
+
+
+def reference(column: Column | Field) -> Scalar:
+    """The plain column as an expression."""
+    name = column.internal if isinstance(column, Column) else column.name
+    return Scalar(quote(name), column.type, (name,))
+
+
+def project(plan: Plan, expressions: Sequence[tuple[str, Scalar]]) -> Plan:
+    """A projection; none if it changes nothing, and no second one where the first can rename its own columns."""
+    plain = {quote(f.name): f.name for f in plan.schema}
+    if [(name, plain.get(s.sql)) for name, s in expressions] == [(n, n) for n in plan.schema.names]:
+        return plan
+    if isinstance(plan, Project) and all(s.sql in plain for _, s in expressions):
+        below = dict(plan.expressions)
+        return Project(plan.input, tuple((name, below[plain[s.sql]]) for name, s in expressions))
+    return Project(plan, tuple(expressions))
+
+
+def rename(item: Item, plan: Plan, names: NameSource) -> tuple[Item, Plan]:
+    """Give the columns names that no other item of the query has; adds nothing if they have them already."""
+    label = item.label or "derived"
+    columns = tuple(evolve(c, internal=names.unique(c.internal, f"{label}.{c.internal}")) for c in item.columns)
+    if columns == item.columns:
+        return item, plan
+    pairs = zip(item.columns, columns, strict=True)
+    renamed = project(plan, [(new.internal, reference(old)) for old, new in pairs])
+    return evolve(item, columns=columns), renamed
+
+
+def rename_apart(relation: Relation, names: NameSource) -> Relation:
+    """The relation with all its columns under names that are free in another query, and nothing but them."""
+    fresh = {c.internal: names.unique(c.internal, f"sub.{c.internal}") for c in relation.columns}
+    types = {c.internal: c.type for c in relation.columns}
+    plan = project(relation.plan, [(new, Scalar(quote(old), types[old], (old,))) for old, new in fresh.items()])
+    items = tuple(
+        evolve(i, columns=tuple(evolve(c, internal=fresh[c.internal]) for c in i.columns)) for i in relation.items
+    )
+    return Relation(plan, items)
+
+
+class Scope:
+    """The FROM items in sight, and around them those of the outer query (for correlated sub-queries)."""
+
+    def __init__(self, text: str, items: tuple[Item, ...], outer: Scope | None = None) -> None:
+        self.text, self.items, self.outer = text, items, outer
+
+    def resolve(self, node: exp.Column) -> Bound:
+        """The column that a name means here; raises if there is none or more than one."""
+        parts = [p.name for p in node.parts]
+        found = self._find(node, parts)
+        if found is not None:
+            return found
+        if self.is_correlated(node):
+            raise error_on(
+                self.text,
+                node,
+                "CORRELATED_SUBQUERY",
+                f'column "{".".join(parts)}" of the outer query cannot be used here',
+                hint="A sub-query may refer to the outer query only in comparisons of its own WHERE, joined by AND.",
+            )
+        raise self._unknown(node, parts)
+
+    def is_correlated(self, node: exp.Column) -> bool:
+        """True when the name means nothing here but something in the outer query."""
+        parts = [p.name for p in node.parts]
+        return self.outer is not None and self._find(node, parts) is None and self.outer._find(node, parts) is not None
+
+    def star(self, qualifier: exp.Identifier | None) -> list[Column]:
+        """The columns of ``*`` or ``s.*``."""
+        if qualifier is None:
+            return [c for item in self.items for c in item.columns if not c.hidden]
+        items = self._items(qualifier.name)
+        if not items:
+            raise self._unknown_item(qualifier)
+        return [c for item in items for c in item.columns]
+
+    # -- looking up -------------------------------------------------------------------------------------------------
+
+    def _find(self, node: exp.Column, parts: list[str]) -> Bound | None:
+        found = self._candidates(parts[0], None)
+        rest = parts[1:]
+        if len(parts) > 1 and (qualified := self._candidates(parts[1], parts[0])):
+            found, rest = qualified, parts[2:]
+        if not found:
+            return None
+        if len({c.internal for c in found}) > 1:
+            raise self._ambiguous(node, parts)
+        bound = Bound.of_column(found[0], node)
+        for field in rest:
+            bound = struct_field(self.text, bound, field)
+        return bound
+
+    def _candidates(self, name: str, qualifier: str | None) -> list[Column]:
+        items = self.items if qualifier is None else self._items(qualifier)
+        folded = name.casefold()
+        if qualifier is not None and not items:
+            inner = [c for item in self.items if item.alias is None for c in item.columns]
+            return [c for c in inner if c.name.casefold() == folded and _same(c.qualifier, qualifier)]
+        return [
+            c
+            for item in items
+            for c in item.columns
+            if c.name.casefold() == folded and not (c.hidden and qualifier is None)
+        ]
+
+    def _items(self, qualifier: str) -> list[Item]:
+        """By alias; by the stream's name even where an alias is declared (Krämer's Q3 is printed so)."""
+        return [i for i in self.items if _same(i.alias, qualifier)] or [
+            i for i in self.items if _same(i.stream, qualifier)
+        ]
+
+    # -- messages ---------------------------------------------------------------------------------------------------
+
+    def _unknown(self, node: exp.Column, parts: list[str]) -> Exception:
+        if len(parts) > 1 and not self._items(parts[0]):
+            return self._unknown_item(node.parts[0])
+        items = self._items(parts[0]) if len(parts) > 1 else self.items
+        name = parts[1] if len(parts) > 1 else parts[0]
+        columns = list(dict.fromkeys(c.name for i in items for c in i.columns))
+        where = f' in stream "{parts[0]}"' if len(parts) > 1 else ""
+        return error_on(
+            self.text,
+            node,
+            "UNKNOWN_COLUMN",
+            f'column "{name}" does not exist{where}',
+            hint=did_you_mean(name, columns, all_of_them="The columns are"),
+        )
+
+    def _unknown_item(self, node: exp.Expr) -> Exception:
+        labels = [i.label for i in self.items if i.label]
+        return error_on(
+            self.text,
+            node,
+            "UNKNOWN_STREAM",
+            f'stream or alias "{node.name}" is not in FROM',
+            hint=did_you_mean(node.name, labels, all_of_them="There are"),
+        )
+
+    def _ambiguous(self, node: exp.Column, parts: list[str]) -> Exception:
+        owners = [i.label for i in self.items if i.label and any(_same(c.name, parts[-1]) for c in i.columns)]
+        examples = " or ".join(f"{o}.{parts[-1]}" for o in dict.fromkeys(owners))
+        return error_on(
+            self.text,
+            node,
+            "AMBIGUOUS_COLUMN",
+            f'column "{".".join(parts)}" could be any of several',
+            hint=f"Say which one: {examples}."
+            if examples and len(parts) == 1
+            else "Give the streams different aliases.",
+        )
+
+
+def struct_field(text: str, bound: Bound, field: str) -> Bound:
+    """``s.f``: one field of a STRUCT."""
+    if not pa.types.is_struct(bound.type):
+        raise error_on(
+            text,
+            bound.origin,
+            "TYPE_MISMATCH",
+            f'cannot take field "{field}" of a value of type {shown(bound.type)}',
+        )
+    fields = {bound.type.field(i).name.casefold(): bound.type.field(i) for i in range(bound.type.num_fields)}
+    if field.casefold() not in fields:
+        names = [f.name for f in fields.values()]
+        hint = did_you_mean(field, names, all_of_them="The fields are")
+        raise error_on(text, bound.origin, "UNKNOWN_COLUMN", f'the STRUCT has no field "{field}"', hint=hint)
+    found = fields[field.casefold()]
+    key = found.name.replace("'", "''").replace("{", "{{").replace("}", "}}")
+    node = Template(this=f"STRUCT_EXTRACT({{0}}, '{key}')", expressions=[bound.node])
+    return Bound(node, found.type, True, bound.origin)
+
+
+def _same(left: str | None, right: str | None) -> bool:
+    return left is not None and right is not None and left.casefold() == right.casefold()

@@ -1,0 +1,99 @@
+"""Windows of the FROM clause as operators of the plan (Krämer 7.2.3, 9.1, 17.1, 20.2)."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from sqlglot import exp
+
+from headwater.algebra.nodes import Granularity, Plan, RowWindow, TimeWindow
+from headwater.language.scope import Item, Scope
+from headwater.language.text import did_you_mean, error_on
+from headwater.model.time import INFINITY, MICROSECONDS
+
+_NO_FIXED_LENGTH = {"MONTH", "QUARTER", "YEAR"}
+
+
+def apply_window(text: str, node: exp.Expr, plan: Plan, item: Item) -> tuple[Plan, TimeWindow | None]:
+    """The plan under its window; also returns the window if it is UNBOUNDED.
+
+    A now-window is the identity and leaves no trace (Krämer 9.2, rule 10.7).
+    """
+    partition = tuple(_partition_column(text, column, item) for column in node.args.get("partition") or ())
+    kind, slide_node = node.this, node.args.get("slide")
+    if kind == "NOW":
+        return plan, None
+    if kind == "UNBOUNDED":
+        if slide_node:
+            raise error_on(text, slide_node, "WINDOW_SIZE", "an UNBOUNDED window does not slide")
+        window = TimeWindow(plan, INFINITY)
+        return window, window
+    if kind == "ROWS":
+        rows = _count(text, node.args["size"])
+        slide = _count(text, slide_node) if slide_node else 1
+        return RowWindow(plan, rows, slide, partition), None
+    size = instants(text, node.args["size"], "the size of a window")
+    slide = instants(text, slide_node, "the slide of a window") if slide_node else 1
+    return (plan if size == slide == 1 else TimeWindow(plan, size, slide)), None
+
+
+def apply_granularity(text: str, node: exp.Expr, plan: Plan) -> Plan:
+    granule = instants(text, node.this, "a granularity")
+    return plan if granule == 1 else Granularity(plan, granule)
+
+
+def instants(text: str, node: exp.Expr, what: str) -> int:
+    """A length of time: without a unit in instants of the stream, with one in microseconds."""
+    number = _positive(text, node, what)
+    unit = node.args.get("unit")
+    if unit is not None:
+        number *= _microseconds(text, unit)
+    if number != int(number):
+        raise error_on(text, node, "WINDOW_SIZE", f"{what} must be a whole number of instants")
+    if number >= INFINITY:
+        raise error_on(
+            text, node, "WINDOW_SIZE", f"{what} is too large", hint="Write UNBOUNDED for a window without end."
+        )
+    return int(number)
+
+
+def _count(text: str, node: exp.Expr) -> int:
+    unit = node.args.get("unit")
+    if unit is not None:
+        raise error_on(text, unit, "WINDOW_SIZE", "ROWS counts rows and takes no unit", hint="Use RANGE for a time.")
+    number = _positive(text, node, "a number of rows")
+    if number != int(number) or number >= INFINITY:
+        raise error_on(text, node, "WINDOW_SIZE", "a number of rows must be a whole number")
+    return int(number)
+
+
+def _positive(text: str, node: exp.Expr, what: str) -> Decimal:
+    try:
+        number = Decimal(node.this)
+    except ArithmeticError:
+        raise error_on(text, node, "WINDOW_SIZE", f"{what} must be a number") from None
+    if number <= 0:
+        raise error_on(text, node, "WINDOW_SIZE", f"{what} must be positive, not {node.this}")
+    return number
+
+
+def _microseconds(text: str, unit: exp.Expr) -> int:
+    word = unit.name.upper()
+    singular = word.removesuffix("S")
+    if singular in MICROSECONDS:
+        return MICROSECONDS[singular]
+    if singular in _NO_FIXED_LENGTH:
+        message = f"a {singular} has no fixed length"
+        raise error_on(text, unit, "WINDOW_SIZE", message, hint="Use DAYS or a shorter unit.")
+    names = [f"{name}S" for name in MICROSECONDS]
+    hint = did_you_mean(word, names, all_of_them="There are")
+    raise error_on(text, unit, "UNKNOWN_UNIT", f'unknown unit of time "{unit.name}"', hint=hint)
+
+
+def _partition_column(text: str, node: exp.Expr | None, item: Item) -> str:
+    if not isinstance(node, exp.Column):
+        raise error_on(text, node, "UNSUPPORTED", "a window can be partitioned by columns only")
+    bound = Scope(text, (item,)).resolve(node)
+    if bound.column is None:
+        raise error_on(text, node, "UNSUPPORTED", "a window can be partitioned by columns only")
+    return bound.column

@@ -1,0 +1,1 @@
+"""What a stream is: time, elements, deltas, schemas, histories."""

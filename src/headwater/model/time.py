@@ -1,0 +1,38 @@
+"""The time domain: discrete int64 instants with an end of time (Krämer 6.1)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headwater.model.arrays import Int64Array
+
+INFINITY = 2**63 - 1
+"""The end of time: an interval ``[s, INFINITY)`` never expires."""
+
+BEGINNING = -(2**63)
+"""Before all time: the frontier of a stream that has promised nothing yet."""
+
+MICROSECONDS = {
+    "MICROSECOND": 1,
+    "MILLISECOND": 1_000,
+    "SECOND": 1_000_000,
+    "MINUTE": 60_000_000,
+    "HOUR": 3_600_000_000,
+    "DAY": 86_400_000_000,
+    "WEEK": 604_800_000_000,
+}
+"""Length of each SQL time unit in instants of a TIMESTAMP time domain."""
+
+
+def saturating_add(instants: Int64Array, amount: int) -> Int64Array:
+    """Add a non-negative amount; what would pass the end of time stops there."""
+    if amount >= INFINITY:
+        return np.full(len(instants), INFINITY, np.int64)
+    return np.where(instants > INFINITY - amount, INFINITY, instants + np.int64(amount))
+
+
+def render(instant: int) -> str:
+    """The instant as a person reads it."""
+    if instant == INFINITY:
+        return "infinity"
+    return "the beginning" if instant == BEGINNING else str(instant)

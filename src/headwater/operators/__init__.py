@@ -1,0 +1,1 @@
+"""Interval operators on deltas, one a file."""

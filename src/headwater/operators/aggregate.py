@@ -1,0 +1,229 @@
+"""Grouping with aggregation: at every instant one row a group, none for an empty group."""
+#  in          3 |---------)   4 |-----)
+#  SUM         3 |---|7  |-|4    |-)         cut where the group's rows change
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from attrs import frozen
+
+from headwater.kernels import sweep_totals as kernel
+from headwater.model.arrays import BoolArray, Int64Array
+from headwater.model.delta import Delta
+from headwater.model.identity import Identity
+from headwater.model.schema import Field, Schema
+from headwater.model.time import INFINITY
+from headwater.operators.holistic import HOLISTIC, HolisticRows, Snapshots, evaluate
+from headwater.operators.measures import ADDITIVE, Measure, TotalsAt, Walk, needed_measures, value_of
+from headwater.operators.staircase import Staircases
+from headwater.operators.sweep import Segments, SweepOperator, SweepState, Swept
+from headwater.operators.user_aggregates import UserAggregate, lookup
+from headwater.operators.words import fits_word
+from headwater.state.columns import Columns
+from headwater.state.store import Segment, Store
+
+_ROWS = Measure(kernel.COUNT)
+_UNTIL = "until"  # where an endpoint's row ends: staircases ask for it
+
+
+@frozen
+class Call:
+    """One aggregate: the function over a column (None: rows), perhaps only where a BOOLEAN column is true."""
+
+    function: str
+    output: str
+    type: pa.DataType
+    argument: str | None = None
+    filter: str | None = None
+    port: int = 0
+    """The input that brings the argument: 0, or one of its own for DISTINCT."""
+    parameters: tuple[object, ...] = ()
+
+
+class AggregateState(SweepState):
+    """Totals a group, and where an aggregate needs them the rows themselves, or those that may become the extreme."""
+
+    def __init__(self, store: Store, staircases: dict[int, Staircases], *, speculative: bool) -> None:
+        super().__init__(store, speculative=speculative)
+        self.kept = HolisticRows(store)
+        self.staircases = staircases
+
+    @property
+    def rows(self) -> int:
+        return super().rows + self.kept.rows + sum(s.rows for s in self.staircases.values())
+
+    @property
+    def bytes(self) -> int:
+        return super().bytes + self.kept.bytes + sum(s.bytes for s in self.staircases.values())
+
+    def segments(self) -> list[Segment]:
+        parts = (self.kept, *self.staircases.values())
+        return super().segments() + [segment for part in parts for segment in part.segments()]
+
+
+class AggregateOperator(SweepOperator):
+    """γ and α (Krämer 8.9, 8.15) over totals; MIN, MAX, MEDIAN, … over the rows of the touched groups.
+
+    Input 0 brings the rows. Each further input brings, for one DISTINCT argument, the rows (keys, argument) without
+    duplicates at any instant. State: totals and open start a group; per live row one end to come. ``revisable``: an input
+    may take back what it said; where none does, MIN and MAX need not keep rows.
+    """
+
+    name = "aggregate"
+
+    def __init__(
+        self,
+        inputs: Sequence[Schema],
+        keys: Sequence[str],
+        calls: Sequence[Call],
+        *,
+        speculative: bool = False,
+        revisable: bool = True,
+    ) -> None:
+        key_fields = tuple(inputs[0].field(k) for k in keys)
+        super().__init__([f.type for f in key_fields], speculative=speculative)
+        self.arity = len(inputs)  # type: ignore[misc]
+        self.schema = Schema(key_fields + tuple(Field(c.output, c.type) for c in calls))
+        self._inputs, self._keys, self._calls = tuple(inputs), tuple(keys), tuple(calls)
+        self._functions: dict[str, str | UserAggregate] = {
+            c.output: c.function if c.function in ADDITIVE | HOLISTIC else lookup(c.function) for c in calls
+        }
+        self._measures, self._needs = self._plan_measures(final=not (speculative or revisable))
+        words = [m.words for m in self._measures]
+        self._places = [sum(words[:j]) for j in range(len(words))]
+        self.totals = sum(words)
+
+    def _plan_measures(self, *, final: bool) -> tuple[list[Measure], dict[str, list[int]]]:
+        """All measures, the number of rows first, and those of each call; equal ones are kept once."""
+        measures = [_ROWS]
+        needs: dict[str, list[int]] = {}
+        for call in self._calls:
+            # COUNT(*) FILTER (WHERE p) counts where p is true: a count of p itself.
+            argument = call.argument if call.argument is not None else call.filter
+            needed: tuple[Measure, ...] = (_ROWS,)
+            if argument is not None:
+                type_ = self._inputs[call.port].field(argument).type
+                staircase = final and fits_word(type_)
+                needed = needed_measures(call.function, argument, type_, call.filter, call.port, staircase=staircase)
+            measures += [m for m in needed if m not in measures]
+            needs[call.output] = [measures.index(m) for m in needed]
+        return measures, needs
+
+    def describe(self) -> dict[str, object]:
+        return {
+            "keys": list(self._keys),
+            "aggregates": [f"{c.function}({c.argument or '*'}) as {c.output}" for c in self._calls],
+            "speculative": self._speculative,
+        }
+
+    def routing(self) -> tuple[tuple[str, ...] | None, ...]:
+        return (self._keys,) * self.arity
+
+    def new_state(self, store: Store) -> AggregateState:
+        staircases = {
+            j: Staircases(store, floats=m.encoding == "float", largest=m.kind == kernel.MOST)
+            for j, m in enumerate(self._measures)
+            if m.is_extreme
+        }
+        return AggregateState(store, staircases, speculative=self._speculative)
+
+    def key_columns(self, delta: Delta, port: int) -> tuple[Identity, Sequence[pa.Array]]:
+        return delta.key(self._keys), [delta.column(k) for k in self._keys]
+
+    def value_columns(self, delta: Delta, port: int) -> Columns:
+        columns: Columns = {}
+        for measure in self._measures:
+            here = measure.port == port
+            if measure.valid_name not in columns and (measure != _ROWS or self.arity > 1):
+                columns[measure.valid_name] = measure.takes_part(delta) if here else np.zeros(len(delta), np.uint8)
+            if any(name not in columns for name in measure.value_names):
+                values = measure.values(delta) if here else [np.zeros(len(delta), np.int64)] * len(measure.value_names)
+                columns |= dict(zip(measure.value_names, values, strict=True))
+        if any(m.is_extreme for m in self._measures):
+            columns[_UNTIL] = delta.end
+        return columns
+
+    # -- totals -----------------------------------------------------------------------------------------------------
+
+    def prepare(self, state: AggregateState, swept: Swept) -> None:
+        for j, staircases in state.staircases.items():
+            measure, columns = self._measures[j], swept.columns
+            values = columns[measure.value_names[0]]
+            columns[_level(j)] = staircases.sweep(swept, columns[measure.valid_name], values, columns[_UNTIL])
+
+    def sweep(self, swept: Swept, totals: Int64Array, since: Int64Array) -> Segments:
+        columns, weight = swept.columns, swept.columns["weight"]
+        bounds, instants, first = kernel.find_instants(swept.groups, columns["time"])
+        keys = len(first) - 1
+        words = np.empty((self.totals, keys + len(instants)), np.int64)
+        words[:, :keys] = totals
+        changed = np.zeros(len(instants), np.uint8)
+        self._follow((bounds, first, weight), columns, words, changed)
+        key, start, end, source = kernel.cut_segments(instants, first, words[0], changed, since)
+        for word, total in zip(words, totals, strict=True):
+            kernel.last_totals(word, first, total)
+        return Segments(key, start, end, np.ones(len(key), np.int64), source, words)
+
+    def _follow(self, walk: Walk, columns: Columns, words: Int64Array, changed: np.ndarray) -> None:
+        """Each measure's totals after each instant."""
+        every = np.ones(len(walk[2]), np.uint8)
+        for j, measure in enumerate(self._measures):
+            valid = columns.get(measure.valid_name, every)
+            values = [columns[_level(j)]] if measure.is_extreme else [columns[name] for name in measure.value_names]
+            counted = measure.counted
+            counts = words[self._places[self._measures.index(counted)]] if counted in self._measures else words[0]
+            place = self._places[j]
+            measure.follow(walk, valid, values, counts, words[place : place + measure.words], changed)
+
+    def open_segments(self, totals: Int64Array, since: Int64Array) -> Segments:
+        key = np.flatnonzero(totals[0] > 0)
+        one = np.ones(len(key), np.int64)
+        return Segments(key, since[key], one * INFINITY, one, key, totals)
+
+    def is_dead(self, totals: Int64Array) -> BoolArray:
+        return (totals == 0).all(axis=0)
+
+    def is_silent(self, totals: Int64Array) -> BoolArray:
+        return totals[0] <= 0
+
+    def output(self, state: Any, key: Identity, segments: Segments, columns: Sequence[pa.Array]) -> Delta:
+        arrays = list(columns)
+        snapshots: dict[int, Snapshots] = {}
+        for call in self._calls:
+            needed = [self._measures[j] for j in self._needs[call.output]]
+            last, j = needed[-1], self._needs[call.output][-1]
+            argument = self._inputs[last.port].field(last.argument).type if last.argument is not None else pa.int64()
+            if last.kind == kernel.FINGERPRINT:
+                if j not in snapshots:
+                    snapshots[j] = state.kept.snapshots(j, argument, key, segments, state.frontier)
+                arrays.append(evaluate(self._functions[call.output], call.type, snapshots[j], call.parameters))
+                continue
+            rows = [self._places[j] + w for j in self._needs[call.output] for w in range(self._measures[j].words)]
+            totals = TotalsAt(segments.words, rows, segments.source)
+            arrays.append(value_of(call.function, call.type, argument, last.kind, totals))
+        return Delta(self.schema, arrays, segments.start, segments.end, segments.weight)
+
+    # -- rows -------------------------------------------------------------------------------------------------------
+
+    def remember_rows(self, state: AggregateState, inputs: tuple[Delta, ...]) -> None:
+        for j, measure in enumerate(self._measures):
+            delta = inputs[measure.port]
+            if measure.kind == kernel.FINGERPRINT and len(delta):
+                part = delta.filter(measure.takes_part(delta).view(np.bool_)) if measure.filter is not None else delta
+                values = part.column(measure.argument)
+                state.kept.append(j, part.key(self._keys), part.start, part.end, part.weight, values)
+
+    def forget_rows(self, state: AggregateState, frontier: int) -> None:
+        state.kept.expire(frontier)
+        if frontier == INFINITY:
+            for staircases in state.staircases.values():
+                staircases.clear()
+
+
+def _level(measure: int) -> str:
+    """The column of an extreme measure's values, once the staircases have been asked."""
+    return f"level {measure}"

@@ -1,0 +1,88 @@
+"""Hold rows back until they are final: what passes is never taken back (CEDR Align at full blocking)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headwater.model.delta import Delta
+from headwater.model.schema import Schema
+from headwater.model.time import BEGINNING, INFINITY
+from headwater.operators.base import Operator, Step
+from headwater.state.columns import Columns, concat, rows_of, take
+from headwater.state.runs import TimeRuns
+from headwater.state.starts import StartCounts
+from headwater.state.store import Segment, Store
+
+
+class AlignState:
+    """Rows by the instant they end, and how many of them there are at each start."""
+
+    def __init__(self, store: Store) -> None:
+        self.waiting = TimeRuns(store, constants=("weight",))
+        self.starts = StartCounts(store)
+        self.frontier = BEGINNING
+
+    @property
+    def rows(self) -> int:
+        return self.waiting.rows
+
+    @property
+    def bytes(self) -> int:
+        return self.waiting.bytes + self.starts.bytes
+
+    def segments(self) -> list[Segment]:
+        return self.waiting.segments() + self.starts.segments()
+
+
+class AlignOperator(Operator):
+    """Transparent to the snapshots. A row goes out once the frontier has passed its end: until then the end may still
+    move, at the end itself too (errata 30), so the comparison is strict. State: every row whose end has not passed.
+    """
+
+    name = "align"
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+
+    def routing(self) -> tuple[tuple[str, ...] | None, ...]:
+        return (self.schema.names,)
+
+    def new_state(self, store: Store) -> AlignState:
+        return AlignState(store)
+
+    def step(self, state: AlignState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+        (delta,) = inputs
+        frontier = max(frontiers[0], state.frontier)
+        ready: list[Columns] = []
+        if len(delta):
+            state.starts.add(delta.start, delta.weight)
+            arrived = self._columns(delta)
+            final = arrived["time"] < frontier
+            ready.append(take(arrived, np.flatnonzero(final)))
+            later = take(arrived, np.flatnonzero(~final))
+        passed = state.waiting.advance(frontier)
+        if len(delta):
+            state.waiting.append(later)
+        ready += passed
+        state.frontier = frontier
+        out = self._release([part for part in ready if rows_of(part)])
+        state.starts.add(out.start, -out.weight)
+        if frontier == INFINITY:
+            state.starts.clear()
+            return Step(out, INFINITY)
+        return Step(out, min(frontier, state.starts.least(state.waiting.rows)))
+
+    def _columns(self, delta: Delta) -> Columns:
+        # An end at INFINITY passes with the frontier INFINITY, so it waits one instant before.
+        columns: Columns = {"time": np.minimum(delta.end, INFINITY - 1), "start": delta.start, "end": delta.end}
+        columns["weight"] = delta.weight
+        return columns | {f"column.{i}": column for i, column in enumerate(delta.columns)}
+
+    def _release(self, parts: list[Columns]) -> Delta:
+        if not parts:
+            return Delta.empty(self.schema)
+        rows: Any = concat(parts)
+        columns = [rows[f"column.{i}"] for i in range(len(self.schema))]
+        return Delta(self.schema, columns, rows["start"], rows["end"], rows["weight"]).consolidate()

@@ -1,0 +1,42 @@
+"""Keep the elements whose row satisfies a predicate."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.model.delta import Delta
+from headwater.model.schema import Schema
+from headwater.operators.base import Operator, Step
+from headwater.operators.expression import Expressions
+
+
+class FilterOperator(Operator):
+    """σ (Krämer 8.1, Alg. 2): at every instant the rows for which the predicate is true; not those where it is NULL.
+
+        in   a |----------)        b |-----)
+        out  a |----------)                       (b fails)
+
+    Stateless: weights and intervals pass, and so does the frontier.
+    """
+
+    name: ClassVar[str] = "filter"
+
+    def __init__(self, schema: Schema, predicate: str) -> None:
+        self.schema, self.predicate = schema, predicate
+        self._expressions = Expressions(schema, [predicate], [pa.bool_()])
+
+    def routing(self) -> tuple[tuple[str, ...] | None, ...]:
+        return (None,)
+
+    def step(self, state: None, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+        (delta,) = inputs
+        if len(delta) == 0:
+            return Step(delta, frontiers[0])
+        (verdict,) = self._expressions.evaluate(delta.columns, len(delta))
+        return Step(delta.filter(pc.fill_null(verdict, False).to_numpy(zero_copy_only=False)), frontiers[0])
+
+    def describe(self) -> dict[str, object]:
+        return {"predicate": self.predicate}

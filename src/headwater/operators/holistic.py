@@ -1,0 +1,212 @@
+"""Aggregates that need the rows themselves: MIN, MAX, MEDIAN, ARRAY_AGG, LISTAGG and user-defined ones.
+
+A fingerprint among a group's totals cuts its segments where the multiset of values changes, so one instant of a segment
+stands for all of it. The rows of the groups that have segments are looked up, and each becomes the range of segments in
+which it is valid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.kernels.extremes import (
+    count_rows,
+    cover_instants,
+    extreme_rows,
+    list_rows,
+    middle_values,
+    net_ranges,
+)
+from headwater.kernels.sort import sort_by_key_time
+from headwater.model.arrays import Int64Array
+from headwater.model.identity import Identity
+from headwater.model.order import canonical_ranks
+from headwater.model.time import BEGINNING, INFINITY
+from headwater.operators.sweep import Segments
+from headwater.operators.user_aggregates import UserAggregate
+from headwater.operators.words import fits_word, to_words
+from headwater.state.buckets import ExpiryBuckets
+from headwater.state.columns import concat_column, take_column
+from headwater.state.store import Segment, Store
+
+HOLISTIC = frozenset(("MIN", "MAX", "MEDIAN", "ARRAY_AGG", "LISTAGG"))
+"""The built-in functions of this kind."""
+
+_MOST_PAIRS = 1 << 22  # so many (segment, row) pairs are spread out at once
+_SEPARATOR = ","  # of LISTAGG
+
+
+class HolisticRows:
+    """The rows of each measure that needs them, by group, until nothing that is still to come can show them."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._kept: dict[int, ExpiryBuckets] = {}
+
+    @property
+    def rows(self) -> int:
+        return sum(rows.rows for rows in self._kept.values())
+
+    @property
+    def bytes(self) -> int:
+        return sum(rows.bytes for rows in self._kept.values())
+
+    def segments(self) -> list[Segment]:
+        return [segment for rows in self._kept.values() for segment in rows.segments()]
+
+    def append(  # noqa: PLR0913
+        self, measure: int, key: Identity, start: Int64Array, end: Int64Array, weight: Int64Array, values: pa.Array
+    ) -> None:
+        if measure not in self._kept:
+            self._kept[measure] = ExpiryBuckets(self._store, constants=("weight",), identity=("start", "value"))
+        self._kept[measure].append(key, end, {"start": start, "weight": weight, "value": values})
+
+    def expire(self, frontier: int) -> None:
+        """A segment that is open at the frontier may show rows that end there; those that ended earlier may go."""
+        for rows in self._kept.values():
+            if frontier > BEGINNING:
+                rows.expire(frontier if frontier == INFINITY else frontier - 1)
+
+    def snapshots(
+        self, measure: int, type_: pa.DataType, key: Identity, segments: Segments, frontier: int
+    ) -> Snapshots:
+        """The values of each segment; ``frontier``: rows that ended before it may be gone."""
+        touched = np.concatenate([[True], segments.key[1:] != segments.key[:-1]])[: len(segments.key)]
+        first = np.append(np.flatnonzero(touched), len(segments.key))
+        asked = key.take(segments.key[first[:-1]])
+        # Any instant of a segment will do. Not the first: its rows may have ended, and others of like value have followed.
+        instants = np.minimum(np.maximum(segments.start, frontier), segments.end - 1)
+        parts: list[tuple[np.ndarray | pa.Array, ...]] = []
+        matches = self._kept[measure].matches(asked) if measure in self._kept else ()
+        for segment, query, row in matches:
+            low, high = cover_instants(
+                first, instants, query, segment.array("start")[row], segment.array("expiry")[row]
+            )
+            valid = np.flatnonzero(low < high)
+            if len(valid):
+                values = take_column(segment["value"], row[valid])
+                parts.append((query[valid], low[valid], high[valid], segment.array("weight")[row[valid]], values))
+        columns = [concat_column(column) for column in zip(*parts, strict=True)] if parts else _no_columns(type_)
+        return Snapshots(asked, len(instants), *columns)
+
+
+def _no_columns(type_: pa.DataType) -> list[np.ndarray | pa.Array]:
+    return [np.empty(0, np.int64)] * 4 + [pa.array([], type_)]
+
+
+class Snapshots:
+    """Rows with the range of segments in which each is valid, in the order of (group, value), NULLs first."""
+
+    def __init__(  # noqa: PLR0913
+        self,
+        asked: Identity,
+        count: int,
+        group: Int64Array,
+        low: Int64Array,
+        high: Int64Array,
+        weight: Int64Array,
+        values: pa.Array,
+    ) -> None:
+        self.count = count
+        self._asked, self._group = asked, group
+        self._low, self._high, self._weight, self.values = low, high, weight, values
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """Sort, and where some rows take others away keep only what is left of them."""
+        ranks = to_words(self.values) if fits_word(self.values.type) else None
+        if ranks is None or self.values.null_count:
+            ranks = canonical_ranks([self.values])
+        key = self._asked.take(self._group)
+        order, groups = sort_by_key_time(key.low, key.high, ranks)
+        if len(order) and self._weight.min() < 0:
+            order, self._low, self._high, self._weight = net_ranges(
+                order, groups, ranks, self._low, self._high, self._weight
+            )
+            self.values = self.values.take(pa.array(order))
+            order = np.arange(len(order))
+        self._order = order
+
+    @cached_property
+    def without_nulls(self) -> Snapshots:
+        if self.values.null_count == 0:
+            return self
+        kept = self.values.is_valid().to_numpy(zero_copy_only=False)
+        some = Snapshots.__new__(Snapshots)
+        some.count = self.count
+        rows = self._order[kept[self._order]]
+        some._low, some._high, some._weight = self._low[rows], self._high[rows], self._weight[rows]
+        some.values, some._order = self.values.take(pa.array(rows)), np.arange(len(rows))
+        return some
+
+    @cached_property
+    def _counts(self) -> Int64Array:
+        return count_rows(self._low, self._high, self.count)
+
+    def ranges(self) -> tuple[Int64Array, Int64Array, Int64Array, pa.Array]:
+        """Every row: the range [low, high) of segments in which it is valid, how many copies, and its value."""
+        return self._low, self._high, self._weight, self.values
+
+    def extremes(self, *, largest: bool) -> pa.Array:
+        """The smallest or largest value of each segment; NULL where there is none."""
+        rows = extreme_rows(self._order, self._low, self._high, self.count, largest)
+        return self.values.take(pa.array(rows, mask=rows < 0))
+
+    def blocks(self) -> Iterator[tuple[Int64Array, Int64Array]]:
+        """Offsets (one a segment and the end) and rows of the segments' lists, some segments at a time."""
+        sums = np.cumsum(self._counts)
+        begin = 0
+        while begin < self.count:
+            before = sums[begin - 1] if begin else 0
+            stop = max(int(np.searchsorted(sums, before + _MOST_PAIRS, side="right")), begin + 1)
+            yield list_rows(self._order, self._low, self._high, self._counts, begin, stop)
+            begin = stop
+
+    def medians(self) -> pa.Array:
+        values = self.values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        parts = []
+        for offsets, rows in self.blocks():
+            middle = np.zeros(len(offsets) - 1)
+            middle_values(offsets, rows, self._weight, values, middle)
+            parts.append(middle)
+        found = np.concatenate(parts) if parts else np.empty(0)
+        return pa.array(found, mask=self._counts == 0)
+
+    def lists(self, type_: pa.DataType) -> pa.Array:
+        """All values of each segment, ascending, each as often as it occurs; NULL where there is none."""
+        parts = [self._list(offsets, rows).cast(type_) for offsets, rows in self.blocks()]
+        return pa.concat_arrays(parts) if parts else pa.array([], type_)
+
+    def _list(self, offsets: Int64Array, rows: Int64Array) -> pa.Array:
+        copies = self._weight[rows]
+        if (copies != 1).any():
+            offsets = np.concatenate([[0], np.cumsum(copies)])[offsets]
+            rows = np.repeat(rows, copies)
+        none = pa.array(offsets[1:] == offsets[:-1])
+        return pa.LargeListArray.from_arrays(pa.array(offsets), self.values.take(pa.array(rows)), mask=none)
+
+
+def evaluate(
+    function: str | UserAggregate, type_: pa.DataType, snapshots: Snapshots, parameters: tuple[object, ...]
+) -> pa.Array:
+    """The aggregate of each segment."""
+    if function == "ARRAY_AGG":
+        return snapshots.lists(type_)
+    values = snapshots.without_nulls
+    if isinstance(function, UserAggregate):
+        if function.inverse is not None:
+            return pa.array(function.follow(*values.ranges(), values.count), type_)
+        lists = values.lists(pa.large_list(values.values.type))
+        return pa.array(function.evaluate(lists), type_)
+    if function == "MEDIAN":
+        return values.medians().cast(type_)
+    if function == "LISTAGG":
+        separator = str(parameters[0]) if parameters else _SEPARATOR
+        lists = values.lists(pa.large_list(pa.large_string()))
+        return pc.binary_join(lists, pa.scalar(separator, pa.large_string())).cast(type_)
+    return values.extremes(largest=function == "MAX").cast(type_)

@@ -1,0 +1,275 @@
+"""Pair the rows of two inputs that match, for as long as both are valid."""
+#  left    a |-----------)      b |----)
+#  right        a |-----------)
+#  out         aa |------)
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.kernels.directory import build_directory, find_first
+from headwater.kernels.join import match_overlapping, sort_by_key
+from headwater.model.arrays import BoolArray, Int64Array
+from headwater.model.delta import Delta
+from headwater.model.identity import Identity, identify, is_recoverable
+from headwater.model.schema import Field, Schema
+from headwater.operators.base import Operator, Step
+from headwater.operators.expression import Expressions, referenced
+from headwater.state.buckets import ExpiryBuckets
+from headwater.state.columns import Columns, concat_column, is_constant, take_column
+from headwater.state.store import Segment, Store
+
+_BLOCK = 1 << 19  # pairs looked at together: bounds the memory of products and hot keys
+_LEAST_ROOM = 1024
+_NONE = np.empty(0, np.uint64)
+
+
+class JoinState:
+    """The rows of each side that may still meet a row of the other."""
+
+    def __init__(self, left: ExpiryBuckets, right: ExpiryBuckets) -> None:
+        self.sides = left, right
+
+    @property
+    def rows(self) -> int:
+        return sum(side.rows for side in self.sides)
+
+    @property
+    def bytes(self) -> int:
+        return sum(side.bytes for side in self.sides)
+
+    def segments(self) -> list[Segment]:
+        return [segment for side in self.sides for segment in side.segments()]
+
+    def to_manifest(self) -> dict[str, Any]:
+        return {"sides": [side.to_manifest() for side in self.sides]}
+
+    def from_manifest(self, manifest: dict[str, Any]) -> None:
+        for side, described in zip(self.sides, manifest["sides"], strict=True):
+            side.from_manifest(described)
+
+
+class _Arrived(NamedTuple):
+    """The tick's rows of one input that can match at all, and what is looked at in the order of the key."""
+
+    delta: Delta
+    key: Identity
+    order: Int64Array  # sorts by key
+    columns: Columns  # as the state keeps them
+    sorted: dict[str, np.ndarray]
+
+    def segment(self) -> _Rows:
+        return _Rows(self.columns, self.sorted, self.order)
+
+
+class _Rows(NamedTuple):
+    """Rows that arrived rows are paired with: payload, key and times sorted by key, and where a sorted row's payload is."""
+
+    columns: Columns
+    sorted: dict[str, np.ndarray]
+    order: Int64Array | None
+
+    @classmethod
+    def stored(cls, segment: Segment) -> _Rows:
+        return cls(segment.columns, cast("dict[str, np.ndarray]", segment.columns), None)
+
+
+class _Pairs(NamedTuple):
+    """Pairs of an arrived row and a row of one segment, and when both are valid."""
+
+    columns: Columns
+    query: Int64Array
+    row: Int64Array
+    start: Int64Array
+    end: Int64Array
+
+    def filter(self, mask: BoolArray) -> _Pairs:
+        return _Pairs(self.columns, *(array[mask] for array in self[1:]))
+
+
+class JoinOperator(Operator):
+    """⋈ (Krämer 8.10, CEDR 4.3): at every instant the pairs whose keys are equal and for which the residual is true.
+
+    out = dL x R' + L x dR on weighted sets: weights multiply, intervals intersect, and a retraction needs no path of its
+    own. NULL keys match nothing. No keys: the product, or any theta-join. The residual sees columns ``"l.x"``, ``"r.x"``.
+    ``left_only``: of a pair only the left row is shown. Results are emitted at once, in strong and in speculative plans
+    alike; with revisable inputs they may be taken back.
+
+    State: each side's rows that end after the other side's frontier, in buckets by end (CEDR C.4, errata 8 and 9).
+    """
+
+    name = "join"
+    arity = 2
+
+    def __init__(
+        self,
+        left: Schema,
+        right: Schema,
+        keys: Sequence[tuple[str, str]],
+        residual: str | None = None,
+        *,
+        speculative: bool = False,  # makes no difference here; all joins are made alike
+        revisable: bool = True,
+        left_only: bool = False,
+    ) -> None:
+        self._inputs = left, right
+        self._shown = [(of, i) for of in ((0,) if left_only else (0, 1)) for i in range(len(self._inputs[of]))]
+        self.schema = Schema(tuple(self._inputs[of].fields[i] for of, i in self._shown))
+        self._keys = tuple(a for a, _ in keys), tuple(b for _, b in keys)
+        self._residual_sql, self._revisable = residual, revisable
+        types = [tuple(side.field(n).type for n in names) for side, names in zip(self._inputs, self._keys, strict=True)]
+        assert all(map(_comparable, *types)), "keys are cast to one type before the join"
+        # An exact key is not stored: where it matched, the other side has the same value.
+        exact = len(keys) == 1 and all(is_recoverable(t) and not pa.types.is_floating(t[0]) for t in types)
+        self._exact = tuple(side.index(names[0]) if exact else -1 for side, names in zip(self._inputs, self._keys, strict=True))
+        self._residual = self._bind(residual) if residual is not None else None
+        needed = {*self._shown, *(self._residual[1] if self._residual is not None else ())}
+        # The payload columns that the state keeps.
+        self._stored = tuple([i for of, i in sorted(needed) if of == side and i != self._exact[side]] for side in (0, 1))
+
+    @property
+    def retracts(self) -> bool:
+        """Can the output contain negative weights? Then a strong plan needs an align behind it."""
+        return self._revisable
+
+    def describe(self) -> dict[str, object]:
+        keys = " AND ".join(f"{a} = {b}" for a, b in zip(*self._keys, strict=True))
+        return {"keys": keys, "residual": self._residual_sql}
+
+    def routing(self) -> tuple[tuple[str, ...] | None, ...]:
+        return self._keys
+
+    def new_state(self, store: Store) -> JoinState:
+        left, right = (self._new_side(store, side) for side in (0, 1))
+        return JoinState(left, right)
+
+    def _new_side(self, store: Store, side: int) -> ExpiryBuckets:
+        identity = ["lifetime", *(f"column.{i}" for i in self._stored[side])] if self._revisable else None
+        return ExpiryBuckets(store, constants=("lifetime", "weight"), identity=identity)
+
+    def step(self, state: JoinState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+        left, right = (self._arrive(side, delta) for side, delta in enumerate(inputs))
+        kept_left, kept_right = ([_Rows.stored(s) for s in side.segments()] for side in state.sides)
+        results = [*self._match(0, left, [*kept_right, right.segment()]), *self._match(1, right, kept_left)]
+        # A row is needed until the other side has passed its end. Rows of either sign are treated alike: else a row
+        # that was forgotten would come back as a negative one.
+        for side, arrived in enumerate((left, right)):
+            state.sides[side].expire(frontiers[1 - side])
+            state.sides[side].append(arrived.key, arrived.delta.end, arrived.columns, order=arrived.order)
+        out = Delta.concat(self.schema, results)
+        return Step(out.consolidate() if (out.weight < 0).any() else out, min(frontiers))
+
+    # -- arriving rows ----------------------------------------------------------------------------------------------
+
+    def _arrive(self, side: int, delta: Delta) -> _Arrived:
+        columns = [delta.column(n) for n in self._keys[side]]
+        valid = [c.is_valid() for c in columns if c.null_count]
+        if valid:
+            mask = np.logical_and.reduce([v.to_numpy(zero_copy_only=False) for v in valid])
+            delta = delta.filter(mask)
+            columns = [delta.column(n) for n in self._keys[side]]
+        key = identify(columns, len(delta))
+        order = sort_by_key(*key) if columns else np.arange(len(delta))
+        lifetime = delta.end - delta.start
+        low, high = key.take(order)
+        by_key = {"low": low, "high": high, "directory": build_directory(low)}
+        by_key |= {"expiry": delta.end[order], "lifetime": lifetime[order]}
+        kept: Columns = {"lifetime": lifetime, "weight": delta.weight}
+        kept |= {f"column.{i}": delta.columns[i] for i in self._stored[side]}
+        return _Arrived(delta, key, order, kept, by_key)
+
+    # -- pairs ------------------------------------------------------------------------------------------------------
+
+    def _match(self, side: int, arrived: _Arrived, others: Iterable[_Rows]) -> Iterator[Delta]:
+        """The results of the arrived rows of one side with rows of the other, in blocks of bounded size."""
+        block: list[_Pairs] = []
+        size = 0
+        for pairs in (pairs for other in others for pairs in _overlapping(arrived.segment(), other)):
+            block.append(pairs)
+            size += len(pairs.row)
+            if size >= _BLOCK:
+                yield self._results(side, arrived, block)
+                block, size = [], 0
+        if block:
+            yield self._results(side, arrived, block)
+
+    def _results(self, side: int, arrived: _Arrived, block: list[_Pairs]) -> Delta:
+        if self._residual is not None:
+            block = self._filter(side, arrived, block)
+        query = np.concatenate([pairs.query for pairs in block])
+        columns = [self._gather(side, arrived, block, query, of, i) for of, i in self._shown]
+        start, end = (np.concatenate([getattr(pairs, n) for pairs in block]) for n in ("start", "end"))
+        weight = np.concatenate([take_column(pairs.columns["weight"], pairs.row) for pairs in block])
+        return Delta(self.schema, columns, start, end, arrived.delta.weight[query] * weight)
+
+    def _gather(
+        self, side: int, arrived: _Arrived, block: list[_Pairs], query: Int64Array, of: int, i: int
+    ) -> pa.Array:
+        """Column i of input ``of``, for each pair."""
+        if of == side:
+            return arrived.delta.columns[i].take(pa.array(query))
+        if i == self._exact[of]:
+            return arrived.delta.columns[self._exact[side]].take(pa.array(query)).cast(self._inputs[of].types[i])
+        return concat_column([take_column(pairs.columns[f"column.{i}"], pairs.row) for pairs in block])
+
+    # -- residual ---------------------------------------------------------------------------------------------------
+
+    def _bind(self, sql: str) -> tuple[Expressions, list[tuple[int, int]]]:
+        """The residual over only those columns that it reads, and which these are."""
+        read = set(referenced(sql))
+        fields: list[Field] = []
+        places: list[tuple[int, int]] = []
+        for of, side in enumerate(self._inputs):
+            for i, field in enumerate(side):
+                name = f"{'lr'[of]}.{field.name}"
+                if name in read:
+                    fields.append(Field(name, field.type))
+                    places.append((of, i))
+        return Expressions(Schema(tuple(fields)), [sql], [pa.bool_()]), places
+
+    def _filter(self, side: int, arrived: _Arrived, block: list[_Pairs]) -> list[_Pairs]:
+        """The pairs for which the residual is true (not NULL)."""
+        assert self._residual is not None
+        expressions, places = self._residual
+        query = np.concatenate([pairs.query for pairs in block])
+        columns = [self._gather(side, arrived, block, query, of, i) for of, i in places]
+        (verdict,) = expressions.evaluate(columns, len(query))
+        mask = pc.fill_null(verdict, False).to_numpy(zero_copy_only=False)
+        if mask.all():
+            return block
+        cuts = np.cumsum([len(pairs.row) for pairs in block])[:-1]
+        return [pairs.filter(part) for pairs, part in zip(block, np.split(mask, cuts), strict=True)]
+
+
+def _overlapping(arrived: _Rows, other: _Rows) -> Iterator[_Pairs]:
+    """Pairs of equal keys whose intervals meet, at most a block at a time; the smaller side asks."""
+    swapped = len(other.sorted["low"]) < len(arrived.sorted["low"])
+    asking, asked = (other, arrived) if swapped else (arrived, other)
+    questions, answers = asking.sorted, asked.sorted
+    low, high = answers["low"], answers.get("high", _NONE)
+    which, first = find_first(questions["low"], low, answers["directory"])
+    end = np.ascontiguousarray(questions["expiry"])
+    keys = questions["low"], questions.get("high", _NONE), end - questions["lifetime"], end
+    # What is constant in a segment must not be spread out: that would cost the size of the state.
+    times = [answers[n][:1].copy() if is_constant(answers[n]) else answers[n] for n in ("expiry", "lifetime")]
+    room = min(max(_LEAST_ROOM, 2 * len(which)), _BLOCK)
+    at, offset = 0, 0
+    while at < len(which):
+        out = [np.empty(room, np.int64) for _ in range(4)]
+        at, offset, found = match_overlapping(which, first, *keys, low, high, *times, at, offset, *out)
+        if found:
+            ours, theirs, start, stop = (array[:found] for array in out)
+            ours = ours if asking.order is None else asking.order[ours]
+            theirs = theirs if asked.order is None else asked.order[theirs]
+            yield _Pairs(other.columns, *((theirs, ours) if swapped else (ours, theirs)), start, stop)
+
+
+def _comparable(a: pa.DataType, b: pa.DataType) -> bool:
+    """Do equal values of the two types have equal hashes?"""
+    alike = (pa.types.is_integer, pa.types.is_floating)
+    return a == b or any(test(a) and test(b) for test in alike)

@@ -1,0 +1,247 @@
+"""Aggregates that follow from running totals: which totals an aggregate needs, and its value from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from attrs import frozen
+
+from headwater.errors import StreamError
+from headwater.kernels import sweep_totals as kernel
+from headwater.kernels.hash import mix_all
+from headwater.model.arrays import BoolArray, Float64Array, Int64Array
+from headwater.model.delta import Delta
+from headwater.model.identity import identify
+from headwater.operators.words import decimal_words, fits_word, floats, from_words, integers, to_words
+
+ADDITIVE = frozenset(("COUNT", "SUM", "AVG", "VAR_SAMP", "VAR_POP", "STDDEV_SAMP", "STDDEV_POP"))
+"""The functions whose value follows from totals with an inverse."""
+
+_SALT = np.int64(0x5A17ED)  # so that no common value has the fingerprint 0
+_NOTHING = np.int64(0x4E554C4C)  # the fingerprint of NULL
+
+Walk = tuple[Int64Array, Int64Array, Int64Array]
+"""Where each instant begins among the endpoints, the first instant of each key, and the endpoints' weights."""
+
+
+@frozen
+class Measure:
+    """One running total over the values of a column, or over rows (no argument)."""
+
+    kind: int
+    encoding: str = ""
+    """The values as words: integer, wide (two words), float (bits), hash; none for a count."""
+    argument: str | None = None
+    filter: str | None = None
+    port: int = 0
+    """Which input brings the values (DISTINCT aggregates have one of their own)."""
+
+    @property
+    def words(self) -> int:
+        return kernel.WORDS[self.kind]
+
+    @property
+    def is_extreme(self) -> bool:
+        return self.kind in (kernel.LEAST, kernel.MOST)
+
+    @property
+    def counted(self) -> Measure:
+        """The count of the values it takes."""
+        return Measure(kernel.COUNT, "", self.argument, self.filter, self.port)
+
+    @property
+    def valid_name(self) -> str:
+        """The column that says which endpoints take part; measures of the same values share it."""
+        nulls = " with nulls" if self.kind == kernel.FINGERPRINT else ""
+        return f"valid {self.port} {self.argument}{nulls} where {self.filter}"
+
+    @property
+    def value_names(self) -> tuple[str, ...]:
+        """The columns of values, shared likewise."""
+        if self.kind == kernel.COUNT:
+            return ()
+        name = f"{self.encoding} {self.port} {self.argument}"
+        return (name, f"{name} upper") if self.kind == kernel.WIDE else (name,)
+
+    def takes_part(self, delta: Delta) -> np.ndarray:
+        """Where the argument is not NULL (unless NULLs count) and the filter is true."""
+        valid = np.ones(len(delta), np.bool_)
+        if self.argument is not None and self.kind != kernel.FINGERPRINT:
+            column = delta.column(self.argument)
+            if column.null_count:
+                valid &= column.is_valid().to_numpy(zero_copy_only=False)
+        if self.filter is not None:
+            valid &= delta.column(self.filter).fill_null(False).to_numpy(zero_copy_only=False)
+        return valid.view(np.uint8)
+
+    def values(self, delta: Delta) -> tuple[Int64Array, ...]:
+        """The columns of values; NULLs are arbitrary."""
+        assert self.argument is not None
+        column = delta.column(self.argument)
+        if self.encoding == "float":
+            return (floats(column).view(np.int64),)
+        if self.encoding == "wide":
+            return decimal_words(column)
+        return (integers(column) if self.encoding == "integer" else _hashes(column),)
+
+    def follow(
+        self,
+        walk: Walk,
+        valid: np.ndarray,
+        values: Sequence[np.ndarray],
+        counts: Int64Array,
+        words: Int64Array,
+        changed: np.ndarray,
+    ) -> None:
+        """Run the total over the endpoints; ``counts`` and ``words`` begin with what each key had at the outset."""
+        if self.kind == kernel.COUNT:
+            kernel.follow_count(*walk, valid, words[0], changed)
+        elif self.kind == kernel.FINGERPRINT:
+            kernel.follow_fingerprint(*walk, valid, values[0], words[0], changed)
+        elif self.kind == kernel.INTEGER:
+            kernel.follow_integer(*walk, valid, values[0], words[0], words[1], changed)
+        elif self.kind == kernel.WIDE:
+            kernel.follow_wide(*walk, valid, *values, *words, changed)
+        elif self.is_extreme:
+            kernel.follow_level(*walk[:2], values[0], counts, words[0], changed)
+        else:
+            follow = kernel.follow_float if self.kind == kernel.FLOAT else kernel.follow_squares
+            sums = words[:-1].view(np.float64)
+            follow(*walk, valid, values[0].view(np.float64), counts, *sums, words[-1], changed)
+
+
+def needed_measures(
+    function: str, argument: str, type_: pa.DataType, filter_: str | None, port: int, *, staircase: bool
+) -> tuple[Measure, ...]:
+    """The least that the function needs to know of its argument."""
+    decimal = pa.types.is_decimal(type_)
+    if function in ("MIN", "MAX") and staircase:
+        encoding = "float" if pa.types.is_floating(type_) else "integer"
+        kinds = [(kernel.MOST if function == "MAX" else kernel.LEAST, encoding)]
+    elif function not in ADDITIVE:
+        return (Measure(kernel.FINGERPRINT, "hash", argument, filter_, port),)
+    elif function == "COUNT":
+        kinds = []
+    elif function.startswith(("VAR", "STDDEV")):
+        kinds = [(kernel.FLOAT, "float"), (kernel.SQUARES, "float")]
+    elif pa.types.is_floating(type_):
+        kinds = [(kernel.FLOAT, "float")]
+    else:
+        kinds = [(kernel.WIDE, "wide") if decimal and not fits_word(type_) else (kernel.INTEGER, "integer")]
+    kinds = [(kernel.COUNT, ""), *kinds]
+    return tuple(Measure(kind, encoding, argument, filter_, port) for kind, encoding in kinds)
+
+
+class TotalsAt:
+    """The words of a call's measures at the chosen places, gathered when they are asked for."""
+
+    def __init__(self, words: Int64Array, rows: Sequence[int], places: Int64Array) -> None:
+        self._words, self._rows, self._places = words, rows, places
+
+    def __getitem__(self, word: int) -> Int64Array:
+        return self._words[self._rows[word]][self._places]
+
+
+def value_of(function: str, type_: pa.DataType, argument: pa.DataType, kind: int, words: TotalsAt) -> pa.Array:
+    """The aggregate's column from the totals of its measures: first the count, then those of its own (``kind``)."""
+    count = words[0]
+    if function == "COUNT":
+        return pa.array(count)
+    none = count <= 0
+    if kind in (kernel.LEAST, kernel.MOST):
+        return from_words(words[1], none, argument).cast(type_)
+    if function == "SUM":
+        if kind == kernel.FLOAT:
+            return _array(_float_sum(words), none, type_)
+        return _integer_sum(words, none, type_, wide=kind == kernel.WIDE)
+    divisor = np.where(none, 1, count).astype(np.float64)
+    if function == "AVG":
+        if kind == kernel.FLOAT:
+            return _array(_float_mean(words, divisor), none, type_)
+        scale = 10.0**argument.scale if pa.types.is_decimal(argument) else 1.0
+        return _array(_integer_to_float(words, wide=kind == kernel.WIDE) / (divisor * scale), none, type_)
+    return _spread(function, words, divisor, none, type_)
+
+
+def _integer_sum(words: TotalsAt, none: BoolArray, type_: pa.DataType, *, wide: bool) -> pa.Array:
+    low, high = words[1], words[2]
+    if not pa.types.is_decimal(type_):
+        if (high != low >> 63).any():
+            raise _overflow("BIGINT", "Cast the argument to DECIMAL(38,0) or DOUBLE.")
+        return _array(low, none, type_)
+    if (wide and (words[3] != high >> 63).any()) or _exceeds(low, high, type_.precision):
+        raise _overflow(f"DECIMAL({type_.precision},{type_.scale})", "Cast the argument to DOUBLE.")
+    pairs = np.stack([low, high], axis=1)
+    whole = pa.Array.from_buffers(type_, len(low), [None, pa.py_buffer(pairs)])
+    return pc.if_else(pa.array(none), pa.nulls(len(low), type_), whole) if none.any() else whole
+
+
+def _overflow(type_: str, hint: str) -> StreamError:
+    return StreamError("NUMERIC_OVERFLOW", f"a SUM does not fit into {type_}", hint=hint)
+
+
+def _exceeds(low: Int64Array, high: Int64Array, digits: int) -> bool:
+    """Has any of the numbers more digits?"""
+    one = np.uint64(1)
+    negative = high < 0
+    size, top = low.view(np.uint64), high.view(np.uint64)
+    top = np.where(negative, ~top + np.where(size == 0, one, np.uint64(0)), top)
+    size = np.where(negative, ~size + one, size)
+    limit, limit_top = np.uint64(10**digits % 2**64), np.uint64(10**digits // 2**64)
+    return bool(((top > limit_top) | ((top == limit_top) & (size >= limit))).any())
+
+
+def _spread(function: str, words: TotalsAt, count: Float64Array, none: BoolArray, type_: pa.DataType) -> pa.Array:
+    """Variance as (n*S2 - S1*S1) / n / (n or n-1)."""
+    left = kernel.squared_spreads(count, *(words[w].view(np.float64) for w in (1, 2, 4, 5, 6)))
+    sample = function.endswith("_SAMP")
+    divisor = np.where(count > 1, count - 1, 1.0) if sample else count
+    spread = left / (count * divisor)
+    special, huge = words[3] != 0, words[7] != 0
+    if huge.any():  # NaN or an infinity among the values, or a square that no float holds
+        spread = np.where(special, np.nan, np.where(huge, np.inf, spread))
+    empty = none | (count < 2) if sample else none
+    return _array(np.sqrt(spread) if function.startswith("STDDEV") else spread, empty, type_)
+
+
+def _float_sum(words: TotalsAt) -> Float64Array:
+    with np.errstate(over="ignore"):
+        total = words[1].view(np.float64) / kernel.DOWN
+    return _with_special(total, words[3])
+
+
+def _float_mean(words: TotalsAt, count: Float64Array) -> Float64Array:
+    return _with_special(words[1].view(np.float64) / count / kernel.DOWN, words[3])
+
+
+def _with_special(total: Float64Array, special: Int64Array) -> Float64Array:
+    """NaN and the infinities, where the word that counts them has any."""
+    if not special.any():
+        return total
+    nan, plus, minus = special >> 42, (special >> 21) & 0x1FFFFF, special & 0x1FFFFF
+    infinite = np.where((nan > 0) | ((plus > 0) & (minus > 0)), np.nan, np.where(plus > 0, np.inf, -np.inf))
+    return np.where(special != 0, infinite, total)
+
+
+def _integer_to_float(words: TotalsAt, *, wide: bool) -> Float64Array:
+    low, high = words[1], words[2]
+    if not wide and (high == low >> 63).all():
+        return low.astype(np.float64)
+    top = words[3] if wide else high >> 63
+    upper = np.where(top == high >> 63, high.astype(np.float64), top * 2.0**64 + high.view(np.uint64))
+    return np.where((high == low >> 63) & (top == high >> 63), low, upper * 2.0**64 + low.view(np.uint64))
+
+
+def _hashes(column: pa.Array) -> Int64Array:
+    """Words by which multisets of values are told apart."""
+    if not fits_word(column.type):
+        return identify([column], len(column)).low.view(np.int64)
+    words = mix_all((to_words(column) ^ _SALT).view(np.uint64)).view(np.int64)
+    return np.where(column.is_null().to_numpy(zero_copy_only=False), _NOTHING, words) if column.null_count else words
+
+
+def _array(values: np.ndarray, none: BoolArray, type_: pa.DataType) -> pa.Array:
+    return pa.array(values, mask=none if none.any() else None).cast(type_)

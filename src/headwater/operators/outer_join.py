@@ -1,0 +1,183 @@
+"""Joins that ask whether a row has a match at all: semi, anti, and the outer joins that pad what has none with NULL.
+
+They are built of an inner join and a count per row: let n1 be how often a row is in the one input at an instant, and n2 how
+often it is in a matching pair. A match depends on the row's values alone, so all n1 copies have one or none has.
+"""
+#  left      a |-----------)
+#  right          a |---)
+#  semi           a |---)
+#  anti      a |----)   |--)
+#  outer   a,- |----|aa-|--) a,-
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+from attrs import evolve
+
+from headwater.model.delta import Delta
+from headwater.model.schema import Schema
+from headwater.operators.base import Operator, Step
+from headwater.operators.count_sweep import CountSweepOperator
+from headwater.operators.join import JoinOperator
+from headwater.operators.sweep import SweepState
+from headwater.state.store import Segment, Store
+
+Keys = Sequence[tuple[str, str]]
+
+
+class PartStates:
+    """The states of the operators that another one is built of."""
+
+    def __init__(self, *parts: Any) -> None:
+        self.parts = parts
+
+    def reach(self, inputs: tuple[Delta, ...]) -> None:
+        """Tell every part how far time has come on either input: speculation shows what it knows up to there."""
+        starts = [int(delta.start[begins].max()) for delta in inputs if (begins := delta.weight > 0).any()]
+        for part in self.parts:
+            if isinstance(part, SweepState):
+                part.reached = max([part.reached, *starts])
+
+    @property
+    def rows(self) -> int:
+        return sum(part.rows for part in self.parts)
+
+    @property
+    def bytes(self) -> int:
+        return sum(part.bytes for part in self.parts)
+
+    def segments(self) -> list[Segment]:
+        return [segment for part in self.parts for segment in part.segments()]
+
+
+class _MatchingOperator(Operator):
+    """What semi, anti and outer joins have in common."""
+
+    arity = 2
+
+    def __init__(self, left: Schema, right: Schema, keys: Keys, residual: str | None, kind: str) -> None:
+        self._inputs, self._kind, self._residual = (left, right), kind, residual
+        self._keys = tuple(a for a, _ in keys), tuple(b for _, b in keys)
+        self._parts: list[Operator] = []
+
+    def describe(self) -> dict[str, object]:
+        keys = " AND ".join(f"{a} = {b}" for a, b in zip(*self._keys, strict=True))
+        return {"kind": self._kind, "keys": keys, "residual": self._residual}
+
+    def routing(self) -> tuple[tuple[str, ...] | None, ...]:
+        return self._keys
+
+    def new_state(self, store: Store) -> PartStates:
+        return PartStates(*(part.new_state(store) for part in self._parts))
+
+
+class SemiJoinOperator(_MatchingOperator):
+    """⋉ and ▷ (Krämer 8.11, 8.16) as SQL reads EXISTS and NOT EXISTS: left rows that have a match, or have none, as often
+    as they occur on the left. A NULL key matches nothing, so the row stays in an anti-join.
+
+    Without a residual the match is by key, and the join is with the distinct keys of the right: at most one match an
+    instant, and a semi-join is just that. The keys are made distinct speculatively: the strong form would hold a key back
+    until it has no row any more, which on a busy stream is never.
+    """
+
+    name = "semi join"
+
+    def __init__(
+        self,
+        left: Schema,
+        right: Schema,
+        keys: Keys,
+        residual: str | None = None,
+        *,
+        kind: str = "semi",
+        speculative: bool = False,
+        revisable: bool = True,
+    ) -> None:
+        super().__init__(left, right, keys, residual, kind)
+        self.schema = left
+        self._distinct: CountSweepOperator | None = None
+        if keys and residual is None:
+            right = right.select(dict.fromkeys(self._keys[1]))
+            self._distinct = CountSweepOperator(right, "distinct", speculative=True)
+        revised = revisable or self._distinct is not None
+        self._join = JoinOperator(left, right, keys, residual, revisable=revised, left_only=True)
+        self._count: CountSweepOperator | None = None
+        if kind == "anti" or self._distinct is None:
+            count = "semi" if kind == "semi" else "strict difference"
+            self._count = CountSweepOperator(left, count, speculative=speculative)
+        self._parts = [part for part in (self._distinct, self._join, self._count) if part is not None]
+        self.retracts = speculative if self._count is not None else True
+        """Can the output contain negative weights?"""
+
+    def step(self, state: PartStates, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+        left, right = inputs
+        state.reach(inputs)
+        states = dict(zip(self._parts, state.parts, strict=True))
+        if self._distinct is not None:
+            names = self._distinct.schema.names
+            keys = right.with_columns(self._distinct.schema, [right.column(n) for n in names])
+            right = self._distinct.step(states[self._distinct], (keys,), frontiers[1:]).delta
+        matched = self._join.step(states[self._join], (left, right), frontiers)
+        if self._count is None:
+            return matched
+        return self._count.step(states[self._count], (left, matched.delta), (frontiers[0], matched.frontier))
+
+
+class OuterJoinOperator(_MatchingOperator):
+    """Left, right and full outer join: the matching pairs, and each row of an outer side padded with NULL while it has none.
+
+    State: that of the inner join, and per distinct row of an outer side its two counts.
+    """
+
+    name = "outer join"
+
+    def __init__(
+        self,
+        left: Schema,
+        right: Schema,
+        keys: Keys,
+        residual: str | None = None,
+        *,
+        kind: str = "left",
+        speculative: bool = False,
+        revisable: bool = True,
+    ) -> None:
+        super().__init__(left, right, keys, residual, kind)
+        outer = {"left": (0,), "right": (1,), "full": (0, 1)}[kind]
+        fields = [
+            evolve(field, nullable=field.nullable or 1 - side in outer)
+            for side, schema in enumerate(self._inputs)
+            for field in schema
+        ]
+        self.schema = Schema(tuple(fields))
+        self._join = JoinOperator(left, right, keys, residual, revisable=revisable)
+        self._counts = {
+            side: CountSweepOperator(self._inputs[side], "strict difference", speculative=speculative) for side in outer
+        }
+        self._parts = [self._join, *self._counts.values()]
+        self.retracts = revisable or speculative
+        """Can the output contain negative weights? The pairs are emitted at once, and with revisable inputs revised."""
+
+    def step(self, state: PartStates, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+        state.reach(inputs)
+        join_state, *count_states = state.parts
+        pairs = self._join.step(join_state, inputs, frontiers)
+        results, frontier = [pairs.delta], pairs.frontier
+        for (side, count), count_state in zip(self._counts.items(), count_states, strict=True):
+            matched = pairs.delta.with_columns(count.schema, self._columns_of(side, pairs.delta))
+            alone = count.step(count_state, (inputs[side], matched), (frontiers[side], pairs.frontier))
+            results.append(self._padded(side, alone.delta))
+            frontier = min(frontier, alone.frontier)
+        return Step(Delta.concat(self.schema, results), frontier)
+
+    def _columns_of(self, side: int, delta: Delta) -> tuple[pa.Array, ...]:
+        split = len(self._inputs[0])
+        return delta.columns[split:] if side else delta.columns[:split]
+
+    def _padded(self, side: int, delta: Delta) -> Delta:
+        nulls = [pa.nulls(len(delta), type_) for type_ in self._inputs[1 - side].types]
+        columns = [*nulls, *delta.columns] if side else [*delta.columns, *nulls]
+        return delta.with_columns(self.schema, columns)

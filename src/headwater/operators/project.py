@@ -1,0 +1,38 @@
+"""Compute the output columns from the input's, row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from headwater.model.delta import Delta
+from headwater.model.schema import Schema
+from headwater.operators.base import Operator, Step
+from headwater.operators.expression import Expressions
+
+
+class ProjectOperator(Operator):
+    """μ (Krämer 8.2, Alg. 3): every row of a snapshot mapped by the expressions; multiplicities add up.
+
+        in   (1, 2) |------)     (2, 1) |------)
+        out  (3)    |------)     (3)    |------)       x + y
+
+    Stateless: weights and intervals pass, and so does the frontier.
+    """
+
+    name: ClassVar[str] = "project"
+
+    def __init__(self, input_schema: Schema, output_schema: Schema, sqls: Sequence[str]) -> None:
+        self.schema, self.sqls = output_schema, tuple(sqls)
+        self._expressions = Expressions(input_schema, self.sqls, output_schema.types)
+
+    def routing(self) -> tuple[tuple[str, ...] | None, ...]:
+        return (None,)
+
+    def step(self, state: None, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+        (delta,) = inputs
+        columns = self._expressions.evaluate(delta.columns, len(delta))
+        return Step(delta.with_columns(self.schema, columns), frontiers[0])
+
+    def describe(self) -> dict[str, object]:
+        return {"columns": dict(zip(self.schema.names, self.sqls, strict=True))}

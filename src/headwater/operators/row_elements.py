@@ -1,0 +1,109 @@
+"""The elements of a stream in the order in which row windows count them: by key, start, and the rows' values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.errors import StreamError
+from headwater.kernels import rows as kernel
+from headwater.kernels.sort import sort_by_key_time
+from headwater.model.arrays import Int64Array
+from headwater.model.delta import Delta
+from headwater.model.identity import Identity
+from headwater.model.order import canonical_ranks
+from headwater.state.columns import Columns, concat, rows_of
+
+_NONE = np.empty(0, np.uint64)
+_MOST_UNROLLED = 50_000_000
+
+
+class Elements(NamedTuple):
+    """Row order[i] occurred before[i] times and occurs after[i] times now; sorted by (key, time, canonical order)."""
+
+    rows: Columns
+    order: Int64Array
+    time: Int64Array
+    before: Int64Array
+    after: Int64Array
+    groups: Int64Array
+    key: Identity  # one a group
+
+    def single(self) -> Elements:
+        """One entry for each copy that there is now."""
+        if (self.after == 1).all():
+            return self
+        order, time = np.repeat(self.order, self.after), np.repeat(self.time, self.after)
+        groups = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.after)])[self.groups]
+        one = np.ones(len(order), np.int64)
+        return self._replace(order=order, time=time, before=np.zeros_like(one), after=one, groups=groups)
+
+
+def columns_of(delta: Delta, partition: Sequence[str]) -> Columns:
+    """What is kept of a delta of single instants: key, ``time``, ``weight`` and ``column.i``."""
+    key = delta.key(partition)
+    columns: Columns = {"time": delta.start, "weight": delta.weight, "low": key.low}
+    if len(key.high):
+        columns["high"] = key.high
+    return columns | {f"column.{i}": column for i, column in enumerate(delta.columns)}
+
+
+def identity_of(rows: Columns) -> Identity:
+    return Identity(rows["low"], rows.get("high", _NONE))  # type: ignore[arg-type]
+
+
+def arrange(rows: Columns, before: Int64Array, after: Int64Array) -> Elements:
+    """Sort the rows and sum the weights of equal ones; what has none left is gone, and so is a key without rows."""
+    key, time = identity_of(rows), rows["time"]
+    order, groups = sort_by_key_time(key.low, key.high, time)
+    distinct = key.take(order[groups[:-1]])
+    tied = kernel.find_ties(order, groups, time)
+    if len(tied) == 0 and before.min() >= 0 and after.min() > 0:
+        return Elements(rows, order, time[order], before[order], after[order], groups, distinct)  # type: ignore[arg-type]
+    # Ranks are needed only among rows of one key and instant. Equal rows have equal ranks: they serve as identity too.
+    where = pa.array(order[tied])
+    payload = [column.take(where) for name, column in rows.items() if name.startswith("column.")]
+    order, before, after, groups = kernel.settle_ties(
+        order, groups, time, tied, canonical_ranks(payload), before, after
+    )
+    kept = np.flatnonzero(np.diff(groups))
+    groups = np.append(groups[kept], groups[-1])
+    return Elements(rows, order, time[order], before, after, groups, distinct.take(kept))  # type: ignore[arg-type]
+
+
+def unroll_tails(delta: Delta, partition: Sequence[str], waiting: Sequence[Columns], size: int, slide: int) -> Delta:
+    """At the end of time: rows that occur at every instant from their start on, as enough single instants.
+
+    ``waiting`` are the other rows that come at or after those starts. The window comes to rest a while after the last
+    start, and between two of them, so not all instants are needed.
+    """
+    tail = delta.end - delta.start != 1
+    if not tail.any():
+        return delta
+    if slide != 1 or size == kernel.END_OF_TIME:
+        raise StreamError(
+            "UNBOUNDED_MULTIPLICITY" if slide == 1 else "ENDLESS_SLIDE",
+            f"a row window with {'unbounded rows' if slide == 1 else f'slide {slide}'} cannot come to rest over an"
+            " element that never ends",
+            hint="Let the elements end, or use a window of finitely many rows with slide 1.",
+        )
+    names = [n for n in ("time", "weight", "low", "high") if n in (arrived := columns_of(delta, partition))]
+    events = concat([{n: part[n] for n in names} for part in (*waiting, arrived)])
+    known = rows_of(events) - len(delta)
+    key, time = identity_of(events), events["time"]
+    weight = np.ascontiguousarray(events["weight"], np.int64)
+    order, groups = sort_by_key_time(key.low, key.high, time)
+    is_tail = np.concatenate([np.zeros(known, np.bool_), tail])
+    total = kernel.count_unrolled(size, order, groups, time, is_tail, weight)
+    if total > _MOST_UNROLLED:
+        raise StreamError(
+            "SPLIT_TOO_LONG",
+            f"a row window over elements that never end needs {total} single instants",
+            hint="Let the elements end, or use a smaller window.",
+        )
+    row, instant = kernel.unroll_tails(size, order, groups, time, is_tail, weight, total)
+    unrolled = delta.take(row - known).with_times(instant, instant + 1)
+    return Delta.concat(delta.schema, [delta.filter(~tail), unrolled])

@@ -1,0 +1,148 @@
+"""Cut long intervals into pieces: the same snapshots in more elements (Krämer 11.7.1, Alg. 15, 16)."""
+#  in        a |--------)       b |------------ …
+#  length 3  a |--)|--)|)       b |--)|--)|--)      b goes on as far as the frontier
+
+from __future__ import annotations
+
+import numpy as np
+
+from headwater.errors import StreamError
+from headwater.model.arrays import Int64Array, UInt64Array
+from headwater.model.delta import Delta
+from headwater.model.schema import Schema
+from headwater.model.time import BEGINNING, INFINITY, saturating_add
+from headwater.operators.base import Operator, Step
+from headwater.state.columns import Columns, concat, rows_of, take
+from headwater.state.runs import TimeRuns
+from headwater.state.store import Segment, Store
+
+_MOST_PIECES = 50_000_000
+
+
+class SplitState:
+    """Rows that never end, by the start of their next piece."""
+
+    def __init__(self, store: Store) -> None:
+        self.open = TimeRuns(store, constants=("weight",))
+        self.frontier = BEGINNING
+
+    @property
+    def rows(self) -> int:
+        return self.open.rows
+
+    @property
+    def bytes(self) -> int:
+        return self.open.bytes
+
+    def segments(self) -> list[Segment]:
+        return self.open.segments()
+
+
+class SplitOperator(Operator):
+    """Pieces of ``length`` from each element's own start on; the last may be shorter. Length 1 gives chronons (Rstream).
+
+    An element that ends is cut at once. One that never ends gives the pieces that start before the frontier, and at the end
+    of time what is left as one row [h, INFINITY): windows read that as an element at every instant from h on.
+    State: elements that never end, until they are adjusted.
+    """
+
+    name = "split"
+
+    def __init__(self, schema: Schema, length: int = 1, *, for_window: bool = False) -> None:
+        assert length == 1 or not for_window, "windows count single instants"
+        self.schema, self._length, self._for_window = schema, length, for_window
+
+    def new_state(self, store: Store) -> SplitState:
+        return SplitState(store)
+
+    def routing(self) -> tuple[tuple[str, ...] | None, ...]:
+        return (self.schema.names,)
+
+    def describe(self) -> dict[str, object]:
+        return {"length": self._length, "for_window": self._for_window}
+
+    def step(self, state: SplitState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+        delta, frontier = inputs[0], max(frontiers[0], state.frontier)
+        first = self._first_piece(delta.start, state.frontier)
+        cut = (delta.end > saturating_add(delta.start, self._length)) | (first != delta.start)
+        results: list[Delta] = []
+        if cut.any():
+            results.append(delta.filter(~cut))
+            delta, first = delta.filter(cut), first[cut]
+            finite = delta.end != INFINITY
+            results.append(self._pieces(delta.filter(finite), first[finite], delta.end[finite]))
+            results.append(self._open(state, delta.filter(~finite), first[~finite]))
+        else:
+            results.append(delta)
+        results.append(self._continue(state, frontier))
+        state.frontier = frontier
+        return Step(Delta.concat(self.schema, results), frontier)
+
+    def _first_piece(self, start: Int64Array, frontier: int) -> Int64Array:
+        """Where the first piece begins that is not over by the frontier.
+
+        Earlier pieces cannot change any more: rows that began before the frontier reach it, and cancel by (row, start).
+        """
+        behind = start < frontier
+        if frontier == BEGINNING or not behind.any():
+            return start
+        passed = np.where(behind, _distance(start, np.int64(frontier)), np.uint64(0))
+        return start + (passed // np.uint64(self._length) * np.uint64(self._length)).astype(np.int64)
+
+    def _pieces(self, delta: Delta, first: Int64Array, last: Int64Array) -> Delta:
+        """The pieces of each row that start in [first, last)."""
+        length = np.uint64(self._length)
+        distance = np.where(first < last, _distance(first, last), np.uint64(0))
+        count = distance // length + (distance % length > 0)
+        total = float(count.astype(np.float64).sum())
+        if total > _MOST_PIECES:
+            raise StreamError(
+                "SPLIT_TOO_LONG",
+                f"splitting gives {total:.0f} pieces of length {self._length} at once",
+                detail="A window or RSTREAM over elements that last cuts them into their single instants.",
+                hint="Use elements of one instant, a coarser unit of time, or no window: each element has its own.",
+            )
+        row = np.repeat(np.arange(len(delta)), count.astype(np.int64))
+        begun = np.cumsum(count.astype(np.int64)) - count.astype(np.int64)
+        start = first[row] + (np.arange(len(row)) - begun[row]) * self._length
+        pieces = delta.take(row)
+        pieces = pieces.with_times(start, np.minimum(pieces.end, saturating_add(start, self._length)))
+        return pieces.consolidate() if (pieces.weight < 0).any() else pieces
+
+    def _open(self, state: SplitState, delta: Delta, first: Int64Array) -> Delta:
+        """Rows that never end: the piece that reaches over the frontier has come before, the others wait for their time."""
+        over = first < state.frontier
+        after = np.where(over, saturating_add(first, self._length), first)
+        self._wait(state, delta, after)
+        crossing = delta.filter(over)
+        return crossing.with_times(first[over], after[over])
+
+    def _wait(self, state: SplitState, delta: Delta, after: Int64Array) -> None:
+        columns: Columns = {"time": after, "weight": delta.weight}
+        columns |= {f"column.{i}": column for i, column in enumerate(delta.columns)}
+        state.open.append(take(columns, np.flatnonzero(after != INFINITY)))
+
+    def _continue(self, state: SplitState, frontier: int) -> Delta:
+        """The pieces of rows that never end between the old frontier and the new one."""
+        due = [part for part in state.open.advance(frontier) if rows_of(part)]
+        if not due:
+            return Delta.empty(self.schema)
+        rows = concat(due)
+        time: Int64Array = rows["time"]  # type: ignore[assignment]
+        end = np.full(len(time), INFINITY, np.int64)
+        payload = [rows[f"column.{i}"] for i in range(len(self.schema))]
+        open_ = Delta(self.schema, payload, time, end, rows["weight"].astype(np.int64, copy=False))  # type: ignore[union-attr]
+        if (open_.weight < 0).any():
+            open_ = open_.consolidate()
+        if frontier == INFINITY:
+            return open_
+        pieces = self._pieces(open_, open_.start, np.full(len(open_), frontier, np.int64))
+        steps = (_distance(open_.start, np.int64(frontier)) - np.uint64(1)) // np.uint64(self._length)
+        last = open_.start + (steps * np.uint64(self._length)).astype(np.int64)
+        self._wait(state, open_, saturating_add(last, self._length))
+        return pieces
+
+
+def _distance(first: Int64Array, last: Int64Array | np.int64) -> UInt64Array:
+    """last - first, which is not negative, for any two instants."""
+    return np.asarray(last).view(np.uint64) - first.view(np.uint64)

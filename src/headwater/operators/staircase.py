@@ -1,0 +1,63 @@
+"""MIN and MAX over rows that nobody can take back: per group only the rows that can still become the extreme.
+
+A row that ends no later than another and is no larger will never again be the maximum alone, so what is left of a group is
+a staircase: the later the end, the smaller the value. Legal only below the frontier and without revisions, where the
+strong form works.
+"""
+#  rows       5 |--------)         6 |-----------)
+#                4 |------------)  3 |---------------)
+#  kept       (5), (5 4)           (6 3): 4 ends first and is smaller than 6
+
+from __future__ import annotations
+
+import numpy as np
+
+from headwater.kernels.staircase import sweep_staircases
+from headwater.model.arrays import Int64Array
+from headwater.operators.sweep import Swept
+from headwater.state.groups import LatestGroups
+from headwater.state.store import Segment, Store
+
+
+class Staircases:
+    """The staircase of each group, for the largest or the smallest value of one column."""
+
+    def __init__(self, store: Store, *, floats: bool, largest: bool) -> None:
+        nothing = np.empty(0, np.int64)
+        self._groups = LatestGroups(store, columns={"end": nothing, "step": nothing})
+        self._floats, self._largest = floats, largest
+
+    @property
+    def rows(self) -> int:
+        return self._groups.rows
+
+    @property
+    def bytes(self) -> int:
+        return self._groups.bytes
+
+    def segments(self) -> list[Segment]:
+        return self._groups.segments()
+
+    def sweep(self, swept: Swept, valid: np.ndarray, values: Int64Array, until: Int64Array) -> Int64Array:
+        """The extreme from each instant on, as a word, at its last endpoint; the staircases are brought up to date."""
+        found = self._groups.find(swept.key)
+        old = self._groups.gather(found)
+        ends, steps = old.columns["end"], old.columns["step"]
+        levels, offsets, ends, steps = sweep_staircases(
+            swept.groups,
+            swept.columns["time"],
+            until,
+            valid,
+            values,
+            self._floats,
+            self._largest,
+            old.offsets,
+            ends,
+            steps,
+        )
+        dead = offsets[1:] == offsets[:-1]
+        self._groups.put(swept.key, offsets, {"end": ends, "step": steps}, {}, dead, found)
+        return levels
+
+    def clear(self) -> None:
+        self._groups.clear()

@@ -1,0 +1,421 @@
+"""The machinery of every operator that keeps running totals a key: endpoints in time order, swept once.
+
+A row [s, e) with weight w is two endpoints of its key: the totals change by +w at s and by -w at e. An endpoint at t is
+final once the frontier has passed t. A row that began before the frontier can only change its end, and its starts cancel
+(legality), so nothing else is needed for retractions.
+
+Strong: endpoints before the frontier are merged with the totals at the old frontier (``base``) and swept; each key's open
+segment is held until its next endpoint. Speculative (CEDR 3.2 in batch form): the totals at the frontier stay the
+base, the endpoints in [frontier, tau] of the touched keys are swept twice, without and with the tick's endpoints, and the
+difference is emitted; the last segment of a key is shown open-ended.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.kernels.segments import cancel_equal
+from headwater.kernels.sort import sort_by_key_time
+from headwater.kernels.sweep_counts import first_marked
+from headwater.model.arrays import BoolArray, Int64Array
+from headwater.model.delta import Delta
+from headwater.model.identity import Identity, is_recoverable, recover
+from headwater.model.schema import Schema
+from headwater.model.time import BEGINNING, INFINITY
+from headwater.operators.base import Operator, Step
+from headwater.state.buckets import ExpiryBuckets
+from headwater.state.columns import Column, Columns, concat, concat_column, rows_of, take, take_column
+from headwater.state.hold_counts import HoldCounts
+from headwater.state.holds import Holds
+from headwater.state.latest import Found, LatestWins
+from headwater.state.runs import TimeRuns
+from headwater.state.store import Segment, Store
+
+_NONE = np.empty(0, np.uint64)
+
+
+class Segments(NamedTuple):
+    """Pieces of answer: which of the swept keys, the interval, the multiplicity, and where its totals are in ``words``."""
+
+    key: Int64Array
+    start: Int64Array
+    end: Int64Array
+    weight: Int64Array
+    source: Int64Array
+    words: Int64Array  # totals by (word, source), float totals as their bits
+
+    def take(self, indices: np.ndarray) -> Segments:
+        return Segments(*(a[indices] for a in self[:5]), self.words)
+
+
+class Swept(NamedTuple):
+    """The endpoints of a tick by (key, time)."""
+
+    columns: Columns  # numpy columns, sorted
+    groups: Int64Array  # where each key begins, and the end
+    key: Identity  # one entry a key
+    order: Int64Array  # the permutation that sorted the endpoints
+    payload: Columns  # key columns of the endpoints, not sorted
+
+    @classmethod
+    def group(cls, endpoints: Columns) -> Swept:
+        low, high = endpoints["low"], endpoints.get("high", _NONE)
+        order, groups = sort_by_key_time(low, high, endpoints["time"])
+        columns = {n: c[order] for n, c in endpoints.items() if isinstance(c, np.ndarray) and n not in ("low", "high")}
+        columns["weight"] = columns["weight"].astype(np.int64, copy=False)
+        payload = {n: c for n, c in endpoints.items() if isinstance(c, pa.Array)}
+        return cls(columns, groups, Identity(low, high).take(order[groups[:-1]]), order, payload)
+
+    def first(self, known: int) -> Swept:
+        """The same keys with only the endpoints that were among the first ``known`` ones before sorting."""
+        kept = self.order < known
+        counts = np.add.reduceat(kept.astype(np.int64), self.groups[:-1])
+        groups = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        return self._replace(columns={n: c[kept] for n, c in self.columns.items()}, groups=groups, order=self.order[kept])
+
+
+class SweepState:
+    """Totals at the frontier and the endpoints still to come."""
+
+    def __init__(self, store: Store, *, speculative: bool) -> None:
+        self.frontier = BEGINNING
+        self.endpoints = TimeRuns(store, constants=("weight", "port", "begins"))
+        self.base = LatestWins(store)
+        self.holds = HoldCounts()
+        self.aging = Holds(store)  # only where segments are not held for ever
+        self.recent = ExpiryBuckets(store) if speculative else None
+        self.tau = BEGINNING
+        self.reached = BEGINNING  # the largest start that a feeding operator has seen, if its rows do not all come here
+
+    @property
+    def rows(self) -> int:
+        return self.endpoints.rows + self.base.rows
+
+    @property
+    def bytes(self) -> int:
+        return sum(part.bytes for part in (self.endpoints, self.base, self.aging, self.recent) if part is not None)
+
+    def segments(self) -> list[Segment]:
+        parts = (self.endpoints, self.base, self.aging, self.recent)
+        return [segment for part in parts if part is not None for segment in part.segments()]
+
+
+class SweepOperator(Operator):
+    """Base of the additive snapshot family: subclasses say which totals there are and what they mean."""
+
+    totals: int
+    """How many int64 words of totals a key has (float totals as their bits)."""
+
+    def __init__(
+        self, key_types: Sequence[pa.DataType], *, longest: int = INFINITY, speculative: bool = False
+    ) -> None:
+        self._longest = longest  # a strong segment is not held longer than so many instants (Krämer 11.7.2, l_max)
+        self._key_types = tuple(key_types)
+        self._recoverable = is_recoverable(key_types)
+        self._speculative = speculative
+
+    # -- what a subclass says ---------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def key_columns(self, delta: Delta, port: int) -> tuple[Identity, Sequence[pa.Array]]:
+        """The key of each row, and the key's columns."""
+
+    def value_columns(self, delta: Delta, port: int) -> Columns:
+        """What an endpoint carries besides its weight (numpy columns)."""
+        return {}
+
+    def prepare(self, state: Any, swept: Swept) -> None:
+        """Before final endpoints are swept: add columns to them that need the state."""
+
+    @abstractmethod
+    def sweep(self, swept: Swept, totals: Int64Array, since: Int64Array) -> Segments:
+        """Closed segments; totals and since are brought up to the last endpoint, in place."""
+
+    @abstractmethod
+    def open_segments(self, totals: Int64Array, since: Int64Array) -> Segments:
+        """The last segment of each key, shown until INFINITY; only where there is an answer."""
+
+    @abstractmethod
+    def is_dead(self, totals: Int64Array) -> BoolArray:
+        """Where the totals are those of a key that has no rows."""
+
+    def is_silent(self, totals: Int64Array) -> BoolArray:
+        """Where the totals give no row."""
+        return self.is_dead(totals)
+
+    @abstractmethod
+    def output(self, state: Any, key: Identity, segments: Segments, columns: Sequence[pa.Array]) -> Delta:
+        """The answer as a delta; ``columns`` holds the key columns of each segment."""
+
+    def remember_rows(self, state: Any, inputs: tuple[Delta, ...]) -> None:
+        """Keep whole rows, for answers that totals cannot give."""
+
+    def forget_rows(self, state: Any, frontier: int) -> None:
+        """Rows that ended before the frontier are not needed any more."""
+
+    # -- the step ---------------------------------------------------------------------------------------------------
+
+    def new_state(self, store: Store) -> SweepState:
+        return SweepState(store, speculative=self._speculative)
+
+    def step(self, state: SweepState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+        frontier = max(min(frontiers), state.frontier)
+        if self._speculative:
+            result = self._speculate(state, inputs, frontier)
+        else:
+            self.remember_rows(state, inputs)
+            result = self._finish(state, inputs, frontier)
+        self.forget_rows(state, frontier)
+        return result
+
+    def _endpoints(self, delta: Delta, port: int, since: int, until: int) -> tuple[Columns, Columns]:
+        """Both ends of every row, before ``until`` and from it on; starts before ``since`` cancel and are left out."""
+        key, payload = self.key_columns(delta, port)
+        rows: Columns = {"low": key.low} | self.value_columns(delta, port)
+        if len(key.high):
+            rows["high"] = key.high
+        if self.arity > 1:
+            rows["port"] = np.full(len(delta), port, np.uint8)
+        columns = {} if self._recoverable else {f"key.{i}": column for i, column in enumerate(payload)}
+        begins_now = _where((delta.start >= since) & (delta.start < until))
+        ends_now = _where(delta.end < until)
+        begins_later = _where(delta.start >= until)
+        ends_later = _where((delta.end >= until) & (delta.end != INFINITY))
+        now = _both_ends(delta, rows, columns, begins_now, ends_now)
+        return now, _both_ends(delta, rows, columns, begins_later, ends_later)
+
+    def _finish(self, state: SweepState, inputs: tuple[Delta, ...], frontier: int) -> Step:
+        """Strong form: everything before the frontier is final."""
+        due = self._take_due(state, inputs, frontier)
+        results = [self._sweep_base(state, due, holding=True)] if due is not None else []
+        state.frontier = frontier
+        if frontier == INFINITY:
+            results.append(self._flush(state))
+            return Step(Delta.concat(self.schema, results), INFINITY)
+        if self._longest < INFINITY:
+            results.append(self._cut_long(state, frontier))
+        return Step(Delta.concat(self.schema, results), min(frontier, state.holds.least()))
+
+    def _take_due(self, state: SweepState, inputs: tuple[Delta, ...], frontier: int) -> Columns | None:
+        """The endpoints that became final; the others wait."""
+        due: list[Columns] = []
+        later: list[Columns] = []
+        for port, delta in enumerate(inputs):
+            if len(delta):
+                now, rest = self._endpoints(delta, port, state.frontier, frontier)
+                due.append(now)
+                later.append(rest)
+        due += state.endpoints.advance(frontier)
+        if later:
+            state.endpoints.append(concat(later))
+        due = [part for part in due if rows_of(part)]
+        return concat(due) if due else None
+
+    def _sweep_base(self, state: SweepState, due: Columns, *, holding: bool) -> Delta:
+        """Merge final endpoints into the totals; what that closes is the answer."""
+        swept = Swept.group(due)
+        found, totals, since = self._load(state, swept.key)
+        before = since.copy()
+        self.prepare(state, swept)
+        closed = self.sweep(swept, totals, since)
+        since[self.is_silent(totals)] = INFINITY  # nothing is held back
+        payload = self._payload(state, swept, found)
+        self._save(state, swept.key, found, totals, since, payload)
+        if not holding:
+            return Delta.empty(self.schema)
+        state.holds.move(before, since)
+        if self._longest < INFINITY:
+            moved = np.flatnonzero((since != before) & (since != INFINITY))
+            state.aging.push(since[moved], swept.key.take(moved))
+        return self.output(state, swept.key, closed, self._keys_of(swept.key, payload, closed.key))
+
+    def _load(self, state: SweepState, key: Identity) -> tuple[Found, Int64Array, Int64Array]:
+        found = state.base.find(key)
+        record = state.base.records(found, self.totals + 1)
+        since = record[:, -1].copy()
+        since[found.segment < 0] = INFINITY
+        return found, np.ascontiguousarray(record[:, :-1].T), since
+
+    def _save(  # noqa: PLR0913
+        self,
+        state: SweepState,
+        key: Identity,
+        found: Found,
+        totals: Int64Array,
+        since: Int64Array,
+        payload: Columns,
+    ) -> None:
+        record = np.empty((len(since), self.totals + 1), np.int64)
+        record[:, :-1], record[:, -1] = totals.T, since
+        state.base.put(key, record, payload, self.is_dead(totals), found)
+
+    def _held_since(self, state: SweepState, key: Identity) -> Int64Array:
+        return self._load(state, key)[2]
+
+    def _cut_long(self, state: SweepState, frontier: int) -> Delta:
+        """Let out the final part of segments that have been held for too long."""
+        key = state.aging.before(frontier - self._longest, lambda key: self._held_since(state, key))
+        if len(key.low) == 0:
+            return Delta.empty(self.schema)
+        found, totals, since = self._load(state, key)
+        parts = self.open_segments(totals, since)
+        until = since + (frontier - 1 - since) // self._longest * self._longest
+        payload: Columns = {}
+        if not self._recoverable:
+            places, payload = state.base.gather_where(found, [f"key.{i}" for i in range(len(self._key_types))])
+            payload = take(payload, np.argsort(places, kind="stable"))
+        self._save(state, key, found, totals, until, payload)
+        state.holds.move(since, until)
+        state.aging.push(until, key)
+        return self.output(state, key, parts._replace(end=until[parts.key]), self._keys_of(key, payload, parts.key))
+
+    def _flush(self, state: SweepState) -> Delta:
+        """The end of time: open segments last for ever."""
+        key, columns = state.base.live()
+        result = Delta.empty(self.schema)
+        if len(key.low):
+            record = columns["record"]
+            last = self.open_segments(np.ascontiguousarray(record[:, :-1].T), record[:, -1].copy())
+            payload = {n: c for n, c in columns.items() if n.startswith("key.")}
+            result = self.output(state, key, last, self._keys_of(key, payload, last.key))
+        self._clear(state)
+        return result
+
+    @staticmethod
+    def _clear(state: SweepState) -> None:
+        state.base.clear()
+        state.endpoints.advance(INFINITY)
+        state.holds = HoldCounts()
+        state.aging.clear()
+        if state.recent is not None:
+            state.recent.expire(INFINITY)
+
+    # -- key columns ------------------------------------------------------------------------------------------------
+
+    def _payload(self, state: SweepState, swept: Swept, found: Found) -> Columns:
+        """The key columns of each swept key: from the base, or from a row that begins now."""
+        if self._recoverable:
+            return {}
+        names = [f"key.{i}" for i in range(len(self._key_types))]
+        old_places, old = state.base.gather_where(found, names)
+        first = first_marked(swept.groups, np.where(swept.columns["begins"] == 1, swept.order, -1))
+        fresh = np.ones(len(first), np.bool_)
+        fresh[old_places] = False
+        fresh_places = np.flatnonzero(fresh)
+        # A key with no start at all has only cancelling ends; any row will do for it.
+        source = take({n: swept.payload[n] for n in names}, np.maximum(first[fresh_places], 0))
+        together = concat([old, source]) if old else source
+        return take(together, np.argsort(np.concatenate([old_places, fresh_places]), kind="stable"))
+
+    def _keys_of(self, key: Identity, payload: Columns, which: Int64Array) -> list[pa.Array]:
+        if not self._key_types:
+            return []
+        if self._recoverable:
+            return [recover(key.low[which], self._key_types[0])]
+        where = pa.array(which)
+        return [payload[f"key.{i}"].take(where) for i in range(len(self._key_types))]
+
+    # -- speculative form -------------------------------------------------------------------------------------------
+
+    def _speculate(self, state: SweepState, inputs: tuple[Delta, ...], frontier: int) -> Step:
+        tau = max(state.tau, state.reached, min(frontier, INFINITY - 1))
+        for delta in inputs:
+            begun = delta.start[delta.weight > 0]
+            tau = max(tau, int(begun.max())) if len(begun) else tau
+        news = state.endpoints.between(state.tau + 1, tau + 1) if tau > state.tau else []
+        for port, delta in enumerate(inputs):
+            if len(delta):
+                news = [*news, self._endpoints(delta, port, state.frontier, tau + 1)[0]]
+        news = [part for part in news if rows_of(part)]
+        result = Delta.empty(self.schema)
+        if news:
+            fresh = concat(news)
+            result = self._repair(state, fresh, inputs)
+            self._remember(state, fresh, frontier)
+        else:
+            self.remember_rows(state, inputs)
+        due = self._take_due(state, inputs, frontier)
+        if due is not None:
+            self._sweep_base(state, due, holding=False)
+        state.frontier, state.tau = frontier, tau
+        assert state.recent is not None
+        if frontier == INFINITY:
+            self._clear(state)
+        elif frontier > BEGINNING:
+            state.recent.expire(frontier - 1)
+        return Step(result, frontier)
+
+    def _repair(self, state: SweepState, fresh: Columns, inputs: tuple[Delta, ...]) -> Delta:
+        """The answer of the touched keys with the fresh endpoints, less the answer without them."""
+        assert state.recent is not None
+        touched = Swept.group(fresh)
+        _, known = state.recent.probe(touched.key)
+        old_rows = 0
+        if rows_of(known):
+            known = take(known, np.flatnonzero(known["time"] >= state.frontier))  # older ones are in the base
+            old_rows = rows_of(known)
+        after = Swept.group(concat([{n: known[n] for n in fresh}, fresh])) if old_rows else touched
+        found, totals, since = self._load(state, after.key)
+        payload = self._payload(state, after, found)
+        new = self._answer(after, totals.copy(), since.copy())
+        old = self._answer(after.first(old_rows), totals, since)
+        keep_old, keep_new = cancel_equal(*old, *new)
+        old, new = old.take(keep_old), new.take(keep_new)
+        gone = self.output(state, after.key, old, self._keys_of(after.key, payload, old.key)).negate()
+        self.remember_rows(state, inputs)
+        come = self.output(state, after.key, new, self._keys_of(after.key, payload, new.key))
+        return Delta.concat(self.schema, [gone, come])
+
+    def _answer(self, swept: Swept, totals: Int64Array, since: Int64Array) -> Segments:
+        """Closed and open segments, by (key, start)."""
+        closed = self.sweep(swept, totals, since)
+        last = self.open_segments(totals, since)
+        both = Segments(
+            *(np.concatenate([a, b]) for a, b in zip(closed[:4], last[:4], strict=True)),
+            np.concatenate([closed.source, last.source + closed.words.shape[1]]),
+            np.concatenate([closed.words, last.words], axis=1),
+        )
+        return both.take(np.argsort(both.key, kind="stable"))
+
+    @staticmethod
+    def _remember(state: SweepState, fresh: Columns, frontier: int) -> None:
+        kept = take(fresh, np.flatnonzero(fresh["time"] >= frontier))
+        if rows_of(kept) and state.recent is not None:
+            key = Identity(kept["low"], kept.get("high", _NONE))
+            columns = {n: c for n, c in kept.items() if n not in ("low", "high")}
+            state.recent.append(key, kept["time"], columns)
+
+
+def _where(mask: BoolArray) -> Int64Array | None:
+    """The rows of the mask; None for all of them."""
+    return None if mask.all() else np.flatnonzero(mask)
+
+
+def _both_ends(
+    delta: Delta, rows: Columns, payload: Columns, begins: Int64Array | None, ends: Int64Array | None
+) -> Columns:
+    """Endpoints of the rows: weight +w where they begin, -w where they end; only beginnings carry the key's columns."""
+
+    def pick(column: Column, which: Int64Array | None) -> Column:
+        return column if which is None else take_column(column, which)
+
+    def join(column: Column) -> Column:
+        return concat_column([pick(column, begins), pick(column, ends)])
+
+    starts, weight = pick(delta.start, begins), pick(delta.weight, begins)
+    columns: Columns = {
+        "time": concat_column([starts, pick(delta.end, ends)]),
+        "weight": concat_column([weight, -pick(delta.weight, ends)]),
+    }
+    columns |= {name: join(column) for name, column in rows.items()}
+    if payload:
+        count = len(delta) if ends is None else len(ends)
+        columns["begins"] = np.repeat(np.array([1, 0], np.uint8), [len(starts), count])
+        for name, column in payload.items():
+            columns[name] = concat_column([pick(column, begins), pa.nulls(count, column.type)])
+    return columns

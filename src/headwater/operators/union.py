@@ -1,0 +1,32 @@
+"""Bag union: what either input has, multiplicities add."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from headwater.model.delta import Delta
+from headwater.model.schema import Schema
+from headwater.operators.base import Operator, Step
+
+
+class UnionOperator(Operator):
+    """∪ (Krämer 8.3). Stateless; as far as the slower input."""
+
+    name = "union"
+    arity = 2
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+
+    def routing(self) -> tuple[tuple[str, ...] | None, ...]:
+        return (None, None)
+
+    def step(self, state: Any, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+        typed = [d.with_columns(self.schema, [_as(c, f.type) for c, f in zip(d.columns, self.schema, strict=True)]) for d in inputs]
+        return Step(Delta.concat(self.schema, typed), min(frontiers))
+
+
+def _as(column: pa.Array, type_: pa.DataType) -> pa.Array:
+    return column if column.type == type_ else column.cast(type_)

@@ -1,0 +1,1 @@
+"""Plans become running graphs of operators."""

@@ -1,0 +1,217 @@
+"""Recorded physical streams: elements as JSON lines, read and checked as a whole before anything runs."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from attrs import define, field
+
+from headwater.errors import HeadwaterError, InputError
+from headwater.model.delta import Delta
+from headwater.model.element import Adjust, Insert, Stable
+from headwater.model.schema import Schema, sql_name
+from headwater.model.time import BEGINNING, INFINITY
+from headwater.model.validity import StreamValidator
+from headwater.runtime.json_values import Decode, WrongValueError, decoder
+
+_KEYS = {
+    "insert": {"stream", "kind", "start", "end", "at", "row"},
+    "adjust": {"stream", "kind", "start", "end", "at", "new_end", "row"},
+    "stable": {"stream", "kind", "at"},
+    "tick": {"kind"},
+}
+
+
+@define
+class Tick:
+    """What happens between two moments at which results are visible."""
+
+    elements: dict[str, list[Insert | Adjust]] = field(factory=lambda: defaultdict(list))
+    frontiers: dict[str, int] = field(factory=dict)
+
+    def deltas(self, schemas: Mapping[str, Schema]) -> dict[str, Delta]:
+        return {
+            name: Delta.from_elements(schemas[name], elements).consolidate() for name, elements in self.elements.items()
+        }
+
+
+def read_recording(
+    path: Path, schemas: Mapping[str, Schema], *, computed: Iterable[str] = (), batch: int | None = None
+) -> list[Tick]:
+    """The ticks of a recording: at its tick lines, or else every ``batch`` elements, or all in one.
+
+    Every element is checked against the columns of its stream and against all that came before it.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as problem:
+        raise InputError("UNREADABLE", f'could not read "{path}": {problem.strerror}') from problem
+    except UnicodeDecodeError as problem:
+        raise InputError("UNREADABLE", f'"{path}" is not text in UTF-8') from problem
+    reader = _Reader(schemas, frozenset(computed))
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                reader.take(line)
+            except HeadwaterError as problem:
+                message = f"line {number}: {problem.message}"
+                raise type(problem)(problem.code, message, detail=problem.detail, hint=problem.hint) from problem
+    return reader.ticks(batch)
+
+
+class _Reader:
+    def __init__(self, schemas: Mapping[str, Schema], computed: frozenset[str]) -> None:
+        self._streams = {name: _Stream(name, schema) for name, schema in schemas.items()}
+        self._computed = computed
+        self._entries: list[tuple[str, Insert | Adjust | Stable] | None] = []  # None: a tick line
+
+    def take(self, line: str) -> None:
+        entry = _parse(line)
+        kind = entry.get("kind")
+        if not isinstance(kind, str) or kind not in _KEYS:
+            message = f"unknown kind {json.dumps(kind)}" if "kind" in entry else 'the key "kind" is missing'
+            raise InputError("BAD_ELEMENT", message, hint=f"It is one of {', '.join(_KEYS)}.")
+        unknown = sorted(entry.keys() - _KEYS[kind])
+        if unknown:
+            hint = _did_you_mean(unknown[0], _KEYS[kind])
+            raise InputError("BAD_ELEMENT", f'{_a(kind)} has no key "{unknown[0]}"', hint=hint)
+        if kind == "tick":
+            self._entries.append(None)
+            return
+        stream = self._stream(entry)
+        element = stream.element(kind, entry)
+        stream.validator.check_element(element)
+        self._entries.append((stream.name, element))
+
+    def _stream(self, entry: dict[str, Any]) -> _Stream:
+        name = entry.get("stream")
+        if not isinstance(name, str):
+            raise InputError("BAD_ELEMENT", 'the key "stream" is missing or no string')
+        if name in self._streams:
+            return self._streams[name]
+        if name in self._computed:
+            raise InputError("UNKNOWN_STREAM", f'stream "{name}" is computed by a query and takes no elements')
+        hint = _did_you_mean(name, self._streams) or f"The script declares {', '.join(self._streams) or 'none'}."
+        raise InputError("UNKNOWN_STREAM", f'stream "{name}" is not declared in the script', hint=hint)
+
+    def ticks(self, batch: int | None) -> list[Tick]:
+        ticked = any(entry is None for entry in self._entries)
+        ticks, current, size = [], Tick(), 0
+        for entry in self._entries:
+            if entry is not None:
+                name, element = entry
+                if isinstance(element, Stable):
+                    current.frontiers[name] = element.at
+                else:
+                    current.elements[name].append(element)
+                size += 1
+            if entry is None or (not ticked and size == batch):
+                ticks.append(current)
+                current, size = Tick(), 0
+        return [*ticks, current] if size or not ticks else ticks
+
+
+class _Stream:
+    """One declared stream: turns JSON into elements of it."""
+
+    def __init__(self, name: str, schema: Schema) -> None:
+        self.name, self.schema = name, schema
+        self.validator = StreamValidator(schema)
+        self._decoders: dict[str, Decode] = {f.name: decoder(f.type) for f in schema}
+
+    def element(self, kind: str, entry: dict[str, Any]) -> Insert | Adjust | Stable:
+        if kind == "stable":
+            return Stable(_instant(entry, "at", infinite=True))
+        start, end = self._interval(entry)
+        row = self._row(entry)
+        if kind == "insert":
+            return Insert(row, start, end)
+        return Adjust(row, start, end, _instant(entry, "new_end", infinite=True))
+
+    @staticmethod
+    def _interval(entry: dict[str, Any]) -> tuple[int, int]:
+        if "at" in entry:
+            if "start" in entry or "end" in entry:
+                raise InputError("BAD_ELEMENT", 'an element has either "at" or "start" and "end"')
+            at = _instant(entry, "at")
+            return at, at + 1
+        return _instant(entry, "start"), _instant(entry, "end", infinite=True)
+
+    def _row(self, entry: dict[str, Any]) -> tuple[Any, ...]:
+        given = entry.get("row")
+        if not isinstance(given, dict):
+            raise InputError("BAD_ELEMENT", 'the key "row" is missing or no object')
+        unknown = [name for name in given if name not in self._decoders]
+        if unknown:
+            hint = _did_you_mean(unknown[0], self._decoders) or f"The columns are {', '.join(self._decoders)}."
+            raise InputError("UNKNOWN_COLUMN", f'stream "{self.name}" has no column "{unknown[0]}"', hint=hint)
+        return tuple(self._value(f.name, given.get(f.name), nullable=f.nullable) for f in self.schema)
+
+    def _value(self, name: str, value: Any, *, nullable: bool) -> Any:
+        if value is None:
+            if nullable:
+                return None
+            raise InputError("NULL_VALUE", f'column "{name}" of stream "{self.name}" is NOT NULL')
+        try:
+            return self._decoders[name](value)
+        except WrongValueError as problem:
+            type_ = sql_name(self.schema.field(name).type)
+            shown = json.dumps(value, default=str, ensure_ascii=False)
+            raise InputError(
+                "BAD_VALUE",
+                f'column "{name}" of stream "{self.name}" is {type_}, which {shown} is not',
+                detail=f"It must be {problem}.",
+            ) from None
+
+
+def _parse(line: str) -> dict[str, Any]:
+    try:
+        entry = json.loads(line, parse_float=Decimal, parse_constant=_no_constant, object_pairs_hook=_without_repeats)
+    except (json.JSONDecodeError, RecursionError) as problem:
+        place = f" at column {problem.colno}" if isinstance(problem, json.JSONDecodeError) else ""
+        raise InputError("BAD_JSON", f"this is not JSON{place}") from None
+    if not isinstance(entry, dict):
+        raise InputError("BAD_JSON", "a line must be a JSON object")
+    return entry
+
+
+def _no_constant(name: str) -> Any:
+    raise InputError("BAD_JSON", f"{name} is not JSON", hint=f'Write it as a string: "{name}".')
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        repeated = next(n for n in names if names.count(n) > 1)
+        raise InputError("BAD_JSON", f'the key "{repeated}" comes twice')
+    return found
+
+
+def _instant(entry: dict[str, Any], key: str, *, infinite: bool = False) -> int:
+    if key not in entry:
+        raise InputError("BAD_ELEMENT", f'the key "{key}" is missing')
+    value = entry[key]
+    if value is None and infinite:
+        return INFINITY
+    if not isinstance(value, int) or isinstance(value, bool):
+        allowed = "a whole number, or null for infinity" if infinite else "a whole number"
+        raise InputError("BAD_ELEMENT", f'"{key}" must be {allowed}, not {json.dumps(value, default=str)}')
+    if not BEGINNING < value < INFINITY:
+        raise InputError("BAD_ELEMENT", f'"{key}" must fit in 64 bits, which {value} does not')
+    return value
+
+
+def _did_you_mean(word: str, candidates: Iterable[str]) -> str:
+    near = get_close_matches(word, list(candidates), n=1)
+    return f'Did you mean "{near[0]}"?' if near else ""
+
+
+def _a(kind: str) -> str:
+    return f"an {kind}" if kind[0] in "ai" else f"a {kind}"

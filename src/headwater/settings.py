@@ -1,0 +1,24 @@
+"""What a user can set with ``SET name = value``."""
+
+from __future__ import annotations
+
+from attrs import evolve, field, fields, frozen
+
+
+@frozen
+class Settings:
+    """The settings of a script; each lists its allowed values."""
+
+    unbounded_state: str = field(default="allow", metadata={"values": ("allow", "error")})
+    """An UNBOUNDED window under an operator that keeps elements: a notice, or an error (as in PIPES)."""
+
+    @staticmethod
+    def names() -> tuple[str, ...]:
+        return tuple(a.name for a in fields(Settings))
+
+    @staticmethod
+    def values(name: str) -> tuple[str, ...]:
+        return getattr(fields(Settings), name).metadata["values"]
+
+    def with_value(self, name: str, value: str) -> Settings:
+        return evolve(self, **{name: value})

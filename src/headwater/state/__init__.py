@@ -1,0 +1,1 @@
+"""What operators remember: immutable sorted segments and the layouts built of them."""

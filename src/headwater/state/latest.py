@@ -1,0 +1,153 @@
+"""Latest wins: one row a key, the newest; a log-structured set of segments sorted by key hash.
+
+A segment is probed through its radix directory in O(1). Neighbours merge while the older one is not several times the
+newer, so one to three segments remain. A dead row hides older ones and falls out when it reaches the bottom.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from headwater.kernels.directory import build_directory
+from headwater.kernels.latest import find_keys, gather_records
+from headwater.kernels.merge import merge_latest, take_two, take_two_records
+from headwater.model.arrays import BoolArray, Int64Array
+from headwater.model.identity import Identity
+from headwater.state.columns import Columns, compress, concat_column, take_column
+from headwater.state.store import Segment, Store
+
+_RATIO = 4
+_NONE = np.empty(0, np.uint64)
+
+
+class Found(NamedTuple):
+    """For each key asked for: the segment that has its newest row (-1: none, or dead) and where."""
+
+    segment: Int64Array
+    row: Int64Array
+
+
+class LatestWins:
+    """The newest row of each key."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._segments: list[Segment] = []  # oldest first
+        self.rows = 0
+
+    @property
+    def bytes(self) -> int:
+        return sum(segment.bytes for segment in self._segments)
+
+    def segments(self) -> list[Segment]:
+        return list(self._segments)
+
+    def find(self, key: Identity) -> Found:
+        """Where the newest row of each key is. Keys in sorted order probe fastest."""
+        segment, row = np.full(len(key.low), -2, np.int64), np.zeros(len(key.low), np.int64)
+        for i in range(len(self._segments) - 1, -1, -1):
+            columns = self._segments[i].columns
+            find_keys(
+                columns["low"],
+                columns.get("high", _NONE),
+                columns["directory"],
+                np.ascontiguousarray(columns["dead"]),
+                key.low,
+                key.high,
+                i,
+                segment,
+                row,
+            )
+        return Found(segment, row)
+
+    def records(self, found: Found, width: int) -> Int64Array:
+        """The fixed-width records (a row a key) of the keys; zeros where there is none."""
+        out = np.zeros((len(found.row), width), np.int64)
+        for i, segment in enumerate(self._segments):
+            gather_records(segment.array("record"), i, found.segment, found.row, out)
+        return out
+
+    def gather_where(self, found: Found, names: list[str]) -> tuple[Int64Array, Columns]:
+        """The found rows' columns of any kind, and to which of the keys asked for they belong."""
+        places: list[np.ndarray] = []
+        parts: list[Columns] = []
+        for i, segment in enumerate(self._segments):
+            here = np.flatnonzero(found.segment == i)
+            if len(here):
+                places.append(here)
+                parts.append({name: take_column(segment[name], found.row[here]) for name in names})
+        if not parts:
+            return np.empty(0, np.int64), {}
+        return np.concatenate(places), {name: concat_column([p[name] for p in parts]) for name in names}
+
+    def put(self, key: Identity, record: Int64Array, columns: Columns, dead: BoolArray, found: Found) -> None:
+        """New rows for the keys (sorted, distinct): a record of int64 words each, and other columns.
+
+        ``found`` is what ``find`` said of the keys.
+        """
+        if len(key.low) == 0:
+            return
+        self.rows += int(np.count_nonzero(~dead)) - int(np.count_nonzero(found.segment >= 0))
+        columns = dict(columns) | {"record": record, "low": key.low, "dead": dead.astype(np.uint8)}
+        if len(key.high):
+            columns["high"] = key.high
+        if not self._segments and dead.any():
+            columns = {name: take_column(column, np.flatnonzero(~dead)) for name, column in columns.items()}
+            if len(columns["low"]) == 0:
+                return
+        self._segments.append(self._write(columns))
+        while len(self._segments) > 1:
+            older, newer = self._segments[-2:]
+            if older.rows >= _RATIO * newer.rows:
+                break
+            merged = self._merge(older, newer, bottom=len(self._segments) == 2)
+            self._segments[-2:] = [merged] if merged.rows else []
+
+    def _write(self, columns: Columns) -> Segment:
+        low = columns["low"]
+        assert isinstance(low, np.ndarray)
+        return self._store.write(
+            compress(columns, ["dead"]) | {"directory": build_directory(low)}, rows=len(low)
+        )
+
+    def _merge(self, older: Segment, newer: Segment, *, bottom: bool) -> Segment:
+        a, b = older.columns, newer.columns
+        order = merge_latest(
+            a["low"],
+            a.get("high", _NONE),
+            b["low"],
+            b.get("high", _NONE),
+            np.ascontiguousarray(a["dead"]),
+            np.ascontiguousarray(b["dead"]),
+            bottom,
+        )
+        merged: Columns = {}
+        for name in a:
+            if name == "directory":
+                continue
+            x, y = a[name], b[name]
+            if name == "record":
+                merged[name] = take_two_records(x, y, order)
+            elif isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
+                merged[name] = take_two(np.ascontiguousarray(x), np.ascontiguousarray(y), order)
+            else:
+                merged[name] = take_column(concat_column([x, y]), order)
+        return self._write(merged)
+
+    def live(self) -> tuple[Identity, Columns]:
+        """Every key and its newest row: for the end of time only."""
+        while len(self._segments) > 1:
+            merged = self._merge(*self._segments[-2:], bottom=len(self._segments) == 2)
+            self._segments[-2:] = [merged] if merged.rows else []
+        if not self._segments:
+            return Identity(_NONE, _NONE), {}
+        columns = dict(self._segments[0].columns)
+        alive = np.flatnonzero(columns["dead"] == 0)
+        columns = {n: take_column(c, alive) for n, c in columns.items() if n != "directory"}
+        key = Identity(columns["low"], columns.get("high", _NONE))
+        return key, columns
+
+    def clear(self) -> None:
+        self._segments, self.rows = [], 0

@@ -1,0 +1,66 @@
+"""The earliest start among rows that come and go, by counting: +weight when a row comes, -weight when it goes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headwater.model.arrays import Int64Array
+from headwater.model.time import INFINITY
+from headwater.state.columns import Columns, concat, rows_of
+from headwater.state.runs import TimeRuns
+from headwater.state.store import Segment, Store
+
+_CHUNK = 1024
+_SLACK = 65_536
+
+
+class StartCounts:
+    """How many rows are kept at each start; only the head is ever looked at."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._runs = TimeRuns(store)
+
+    @property
+    def bytes(self) -> int:
+        return self._runs.bytes
+
+    def segments(self) -> list[Segment]:
+        return self._runs.segments()
+
+    def add(self, start: Int64Array, weight: Int64Array) -> None:
+        if len(start):
+            self._runs.append({"time": start, "weight": weight})
+
+    def least(self, rows: int) -> int:
+        """The smallest start with rows; INFINITY if there is none."""
+        while heads := self._runs.between(self._runs.frontier, INFINITY):
+            first = min(heads, key=lambda part: part["time"][0])
+            bound = int(first["time"][min(_CHUNK, rows_of(first)) - 1])
+            time, weight = _sums(concat(self._runs.between(self._runs.frontier, bound + 1)))
+            kept = np.flatnonzero(weight)
+            if len(kept):
+                self._runs.advance(int(time[kept[0]]))
+                break
+            self._runs.advance(bound + 1)
+        else:
+            return INFINITY
+        if self._runs.rows > 2 * rows + _SLACK:
+            self._compact()
+        return self._runs.frontier
+
+    def _compact(self) -> None:
+        time, weight = _sums(concat(self._runs.between(self._runs.frontier, INFINITY)))
+        frontier, self._runs = self._runs.frontier, TimeRuns(self._store)
+        self._runs.frontier = frontier
+        self.add(time[weight != 0], weight[weight != 0])
+
+    def clear(self) -> None:
+        self._runs = TimeRuns(self._store)
+
+
+def _sums(entries: Columns) -> tuple[Int64Array, Int64Array]:
+    time, place = np.unique(entries["time"], return_inverse=True)
+    weight = np.zeros(len(time), np.int64)
+    np.add.at(weight, place, entries["weight"])
+    return time, weight

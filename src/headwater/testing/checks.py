@@ -1,0 +1,234 @@
+"""The battery that every plan must pass, whatever operators it is made of.
+
+Each trial runs the plan over the same streams in other clothes: cut into other ticks, arriving in another order, on
+more shards, on files, with elements that are all removed again, far in the future. Every trial must keep its promises
+tick by tick and end with the history that the oracle gives.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from attrs import field, frozen
+
+from headwater.algebra.nodes import Plan
+from headwater.errors import StreamError
+from headwater.model.delta import Delta
+from headwater.model.element import Element, Stable
+from headwater.model.history import History, show
+from headwater.model.time import BEGINNING, INFINITY, render
+from headwater.model.validity import StreamValidator
+from headwater.runtime.inprocess import Runner
+from headwater.state.store import FileStore, Store
+from headwater.testing.choices import Choices, Dice
+from headwater.testing.generate import Case, Streams, StreamShape, cut, reorder, shift, whole, with_ghosts
+from headwater.testing.oracle import Inputs, expected_histories
+from headwater.testing.shape import is_exact, is_prompt, period, sources
+from headwater.testing.timeline import render_timeline
+
+Tick = Mapping[str, Sequence[Element]]
+"""What each source brings in one tick."""
+
+_DIGITS = 9
+_FAR = 1_700_000_000_000_000  # microseconds: where timestamps of our days lie
+
+
+class CheckError(AssertionError):
+    """A trial went wrong."""
+
+
+@frozen
+class Trial:
+    """One way to run a plan over its streams."""
+
+    name: str
+    ticks: Sequence[Tick]
+    speculative: bool
+    shards: int = 1
+    on_files: bool = False
+    later: int = 0
+    """By how much everything is moved in time."""
+    look_at: int | None = field(default=None)
+    """A tick after which a speculative answer is compared with the answer over the input so far."""
+
+    def __str__(self) -> str:
+        form = "speculative" if self.speculative else "strong"
+        lines = [f"{form}, {self.name}, {self.shards} shard(s){', on files' if self.on_files else ''}; ticks:"]
+        for i, tick in enumerate(self.ticks):
+            shown = "; ".join(f"{n}: {render_timeline(part)}" for n, part in tick.items() if part)
+            lines.append(f"  {i}  {shown}")
+        return "\n".join(lines)
+
+
+def check_case(plan: Plan, streams: Streams, seed: int, *, thorough: bool = True) -> None:
+    """Raise ``CheckError`` unless the plan answers the streams rightly in every trial.
+
+    Thorough: every kind of trial in both forms; otherwise both forms once and one more trial by chance.
+    """
+    check_cases([Case(plan, streams, seed)], thorough=thorough)
+
+
+def check_cases(cases: Sequence[Case], *, thorough: bool = False) -> None:
+    """The same for several streams through one plan: the oracle answers all of them at once."""
+    plan = cases[0].plan
+    trials = [list(_trials(case, thorough=thorough)) for case in cases]
+    questions: list[Inputs] = []
+    for case, its in zip(cases, trials, strict=True):
+        questions.append(_whole(plan, case.streams))
+        questions += [_whole(plan, _before(trial)) for trial in its if trial.look_at is not None]
+    answers = iter(expected_histories(plan, questions))
+    for its in trials:
+        expected = next(answers)
+        for trial in its:
+            so_far = next(answers) if trial.look_at is not None else None
+            try:
+                _Run(plan, trial, so_far).check(expected)
+            except CheckError as failure:
+                raise CheckError(f"{failure}\n{trial}") from None
+
+
+def _whole(plan: Plan, streams: Streams) -> dict[str, Delta]:
+    return {s.name: whole(s.schema, streams[s.name]) for s in sources(plan)}
+
+
+def _before(trial: Trial) -> Streams:
+    """The input of the ticks up to the one that is looked at."""
+    assert trial.look_at is not None
+    arrived = trial.ticks[: trial.look_at + 1]
+    return {name: [e for tick in arrived for e in tick[name]] for name in trial.ticks[0]}
+
+
+# -- the trials -----------------------------------------------------------------------------------------------------
+
+
+def _trials(case: Case, *, thorough: bool) -> Iterator[Trial]:
+    dice = Dice(case.seed)
+    for speculative in (False, True):
+        ticks = _ticks(dice, case.streams)
+        look_at = dice.integer(0, len(ticks) - 1) if speculative and is_prompt(case.plan) else None
+        yield Trial("as given", ticks, speculative, look_at=look_at)
+    names = ["reordered", "2 shards", "5 shards", "ghosts", "later"]
+    if thorough:
+        for name in [*names, "files"]:
+            yield _variant(case, dice, name, speculative=False)
+            yield _variant(case, dice, name, speculative=True)
+    else:
+        name = "files" if dice.chance(2) else dice.pick(names)
+        yield _variant(case, dice, name, speculative=dice.chance(50))
+
+
+def _variant(case: Case, dice: Choices, name: str, *, speculative: bool) -> Trial:
+    streams: Streams = case.streams
+    later = 0
+    if name == "reordered":
+        streams = {n: reorder(dice, s) for n, s in streams.items()}
+    elif name == "ghosts":
+        revisable = {s.name: s for s in sources(case.plan) if s.revisable}
+        streams = {
+            n: with_ghosts(dice, revisable[n], s, StreamShape()) if n in revisable else s for n, s in streams.items()
+        }
+    elif name == "later":
+        later = _FAR - _FAR % period(case.plan)
+        streams = {n: shift(s, later) for n, s in streams.items()}
+    shards = {"2 shards": 2, "5 shards": 5}.get(name, 1)
+    return Trial(name, _ticks(dice, streams), speculative, shards, name == "files", later)
+
+
+def _ticks(dice: Choices, streams: Streams) -> list[Tick]:
+    count = dice.pick([3, 2, 1, 5])
+    parts = {name: cut(dice, stream, count) for name, stream in streams.items()}
+    return [{name: part[i] for name, part in parts.items()} for i in range(count)]
+
+
+# -- one run --------------------------------------------------------------------------------------------------------
+
+
+class _Run:
+    """One trial: tick by tick, every promise is checked."""
+
+    def __init__(self, plan: Plan, trial: Trial, so_far: History | None) -> None:
+        self.plan, self.trial, self.so_far = plan, trial, so_far
+        self.validator = StreamValidator(plan.schema)
+        self.frontiers = {s.name: BEGINNING for s in sources(plan)}
+        self.schemas = {s.name: s.schema for s in sources(plan)}
+        self.output: list[Delta] = []
+
+    def check(self, expected: History) -> None:
+        if self.trial.on_files:
+            with tempfile.TemporaryDirectory() as folder:
+                self._check(expected, self._runner(FileStore(folder)))
+        else:
+            self._check(expected, self._runner(None))
+
+    def _runner(self, store: Store | None) -> Runner:
+        return Runner({"q": self.plan}, speculative=self.trial.speculative, store=store, shards=self.trial.shards)
+
+    def _check(self, expected: History, runner: Runner) -> None:
+        for i, tick in enumerate(self.trial.ticks):
+            self._tick(runner, tick, f"tick {i}")
+            if i == self.trial.look_at and self.so_far is not None:
+                self._compare_so_far(self.so_far)
+        end = dict.fromkeys(self.frontiers, (Stable(INFINITY),))
+        self._tick(runner, end, "the end")
+        if self.validator.frontier != INFINITY:
+            raise CheckError(f"the inputs are final, but the output's frontier is {render(self.validator.frontier)}")
+        kept = runner.buffered().rows
+        if kept:
+            raise CheckError(f"{kept} rows are still kept after the end")
+        self._compare(self._history("the end").shift(-self.trial.later), expected, "at the end")
+
+    def _tick(self, runner: Runner, tick: Tick, name: str) -> None:
+        deltas = {n: whole(self.schemas[n], part) for n, part in tick.items()}
+        for n, part in tick.items():
+            self.frontiers[n] = max([self.frontiers[n], *(e.at for e in part if isinstance(e, Stable))])
+        step = runner.tick(deltas, dict(self.frontiers))["q"]
+        if step.delta.schema.types != self.plan.schema.types or [c.type for c in step.delta.columns] != list(
+            self.plan.schema.types
+        ):
+            raise CheckError(f"{name}: the output has columns {step.delta.schema}, not {self.plan.schema}")
+        if not self.trial.speculative and (step.delta.consolidate().weight < 0).any():
+            raise CheckError(f"{name}: the strong form takes something back: {step.delta.consolidate()}")
+        if self.trial.speculative and step.frontier < min(self.frontiers.values()):
+            raise CheckError(f"{name}: the speculative form's frontier {render(step.frontier)} lags behind its inputs")
+        try:
+            # Legal at its own frontier: with the right history at the end, what it once promised never changed.
+            self.validator.check_delta(step.delta, step.frontier)
+        except StreamError as error:
+            raise CheckError(f"{name}: the output breaks the rules: {error}\n{step.delta.consolidate()}") from None
+        self.output.append(step.delta)
+
+    def _history(self, when: str) -> History:
+        try:
+            deltas = self.output if is_exact(self.plan) else [_rounded(d) for d in self.output]
+            return History.of(self.plan.schema, deltas)
+        except StreamError as error:
+            raise CheckError(f"{when}: {error}") from None
+
+    def _compare_so_far(self, expected: History) -> None:
+        """Up to the largest start that every input has seen, a speculative answer is right for the input so far."""
+        arrived = _whole(self.plan, _before(self.trial))
+        starts = [int(d.consolidate().start.max(initial=-1)) for d in arrived.values()]
+        upto = min(starts) + 1
+        self._compare(self._history("so far").until(upto), expected.until(upto), f"before {upto}, for the input so far")
+
+    def _compare(self, answer: History, expected: History, when: str) -> None:
+        if not is_exact(self.plan):
+            expected = History.of(expected.schema, [_rounded(expected.delta())])
+        if answer != expected:
+            differences = [
+                f"  {'too much' if n > 0 else 'missing '}  {show(row, start, end, abs(n))}"
+                for row, start, end, n in answer.difference(expected)
+            ]
+            raise CheckError("\n".join([f"wrong answer {when}:", *differences]))
+
+
+def _rounded(delta: Delta) -> Delta:
+    """With doubles cut to so many digits that the order of the arithmetic no longer shows."""
+    columns = [
+        pc.call_function("round", [c], pc.RoundOptions(_DIGITS)) if pa.types.is_floating(c.type) else c
+        for c in delta.columns
+    ]
+    return delta.with_columns(delta.schema, columns)

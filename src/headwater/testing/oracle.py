@@ -1,0 +1,332 @@
+"""An independent judge: at every instant, DuckDB runs the plain relational query over the snapshots.
+
+All instants of a bounded horizon, of many inputs of one plan, are one query: the instant is one more column, and a key
+of every join, grouping and set operation. Windows follow their logical definitions (Krämer 8.17-8.19, 17.1, 17.2), no
+interval is ever computed, and nothing is shared with the operators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache, singledispatchmethod
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from headwater.algebra.nodes import (
+    Aggregate,
+    AggregateCall,
+    Coalesce,
+    Distinct,
+    Dstream,
+    Filter,
+    FromPositiveNegative,
+    Granularity,
+    Istream,
+    Join,
+    JoinKind,
+    Plan,
+    Project,
+    RowWindow,
+    SetKind,
+    SetOperation,
+    Source,
+    Split,
+    TimeWindow,
+    ToPositiveNegative,
+    Union,
+)
+from headwater.model.delta import Delta
+from headwater.model.history import History
+from headwater.model.time import INFINITY
+from headwater.testing.shape import extent, grows_for_ever, sources
+
+Inputs = Mapping[str, Delta]
+"""The whole of every source stream, as one delta each."""
+
+
+def expected_history(plan: Plan, inputs: Inputs) -> History:
+    """What the plan must answer over these inputs."""
+    return expected_histories(plan, [inputs])[0]
+
+
+def expected_histories(plan: Plan, cases: Sequence[Inputs]) -> list[History]:
+    """What the plan must answer over each of several inputs, in one query.
+
+    Instants range over [0, H], where H lies beyond everything that can change; the last stands for all later ones.
+    """
+    names = [source.name for source in sources(plan)]
+    lasting = {n for n in names if any((case[n].end == INFINITY).any() for case in cases)}
+    if grows_for_ever(plan, lasting):
+        raise ValueError("a window over rows that stay for ever grows for ever: no finite history tells the answer")
+    horizon = max((_last_endpoint(case[n]) for case in cases for n in names), default=0) + extent(plan) + 1
+    query = _Query(horizon, len(cases))
+    top = query.add(plan)
+    connection = _connection()
+    for source in sources(plan):
+        connection.register(f"source {source.name}", _table(source, [case[source.name] for case in cases]))
+    columns = ", ".join(_quoted(plan.schema.names))
+    text = f"{query.text()} SELECT _t, {columns}, count(*) AS _n FROM {top} GROUP BY ALL ORDER BY _t"
+    return _histories(plan, connection.sql(text).to_arrow_table(), horizon, len(cases))
+
+
+@cache
+def _connection() -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect()
+    connection.execute("SET threads = 1").fetchall()
+    return connection
+
+
+def _last_endpoint(delta: Delta) -> int:
+    times = np.concatenate([delta.start, delta.end])
+    if (times < 0).any():
+        raise ValueError("the oracle's instants begin at 0")
+    return int(times[times < INFINITY].max(initial=0))
+
+
+def _table(source: Source, deltas: Sequence[Delta]) -> pa.Table:
+    """All cases of one source: payload, interval, weight and the number of the case."""
+    whole = Delta.concat(source.schema, deltas)
+    case = np.repeat(np.arange(len(deltas)), [len(d) for d in deltas])
+    table = pa.Table.from_batches([whole.to_batch()])
+    return table.append_column("_case", pa.array(case))
+
+
+def _histories(plan: Plan, answer: pa.Table, horizon: int, cases: int) -> list[History]:
+    stride = horizon + 1
+    when = answer.column("_t").to_numpy()
+    counts = answer.column("_n").to_numpy().astype(np.int64)
+    payload = [
+        answer.column(f.name).cast(f.type).combine_chunks() if len(answer) else pa.array([], f.type)
+        for f in plan.schema
+    ]
+    bounds = np.searchsorted(when, np.arange(cases + 1) * stride)
+    histories = []
+    for case in range(cases):
+        low, high = int(bounds[case]), int(bounds[case + 1])
+        start = when[low:high] - case * stride
+        end = np.where(start == horizon, INFINITY, start + 1)
+        columns = [c.slice(low, high - low) for c in payload]
+        histories.append(History.of(plan.schema, [Delta(plan.schema, columns, start, end, counts[low:high])]))
+    return histories
+
+
+class _Query:
+    """Collects one common table expression a node. ``_t`` = number of the case * stride + instant."""
+
+    def __init__(self, horizon: int, cases: int) -> None:
+        self.horizon, self.stride = horizon, horizon + 1
+        self._names: dict[Plan, str] = {}
+        every = f"FROM range({cases}) c(c), range({self.stride}) t(t)"
+        self._parts = [f"instants AS (SELECT c * {self.stride} + t AS _t, c, t {every})"]
+
+    def text(self) -> str:
+        return "WITH " + ",\n".join(self._parts)
+
+    def add(self, plan: Plan) -> str:
+        """The name of the node's table of rows, one a copy and instant."""
+        if plan not in self._names:
+            below = [self.add(child) for child in plan.inputs]
+            body = self._sql(plan, *below)
+            self._names[plan] = f"node{len(self._names)}"
+            self._parts.append(f"{self._names[plan]} AS ({body})")
+        return self._names[plan]
+
+    @singledispatchmethod
+    def _sql(self, plan: Plan, *below: str) -> str:
+        raise NotImplementedError(f"the oracle does not know {type(plan).__name__}")
+
+    @_sql.register
+    def _(self, plan: Source) -> str:
+        columns = _columns(plan)
+        copies = (
+            f'SELECT i._t, {columns}, sum(_weight) AS _n FROM "source {plan.name}" s'
+            " JOIN instants i ON i.c = s._case AND s._start <= i.t AND i.t < s._end GROUP BY ALL"
+        )
+        return f"SELECT _t, {columns} FROM ({copies}), range(_n::BIGINT)"
+
+    @_sql.register
+    def _(self, plan: Filter, below: str) -> str:
+        return f"SELECT * FROM {below} WHERE {plan.predicate.sql}"
+
+    @_sql.register
+    def _(self, plan: Project, below: str) -> str:
+        values = [f"CAST({e.sql} AS {_type(e.type)}) AS {_quote(n)}" for n, e in plan.expressions]
+        return f"SELECT {', '.join(['_t', *values])} FROM {below}"
+
+    @_sql.register
+    def _(self, plan: Union, left: str, right: str) -> str:
+        return f"FROM {left} UNION ALL {_renamed(plan.right, plan.left, right)}"
+
+    @_sql.register
+    def _(self, plan: Distinct, below: str) -> str:
+        return f"SELECT DISTINCT * FROM {below}"
+
+    @_sql.register
+    def _(self, plan: Join, left: str, right: str) -> str:
+        tests = ["l._t = r._t", *(f'"l.{a}" = "r.{b}"' for a, b in plan.keys)]
+        if plan.residual is not None:
+            tests.append(f"({plan.residual.sql})")
+        sides = [_side(plan.left, left, "l"), _side(plan.right, right, "r")]
+        chosen = [f'"l.{n}" AS {_quote(n)}' for n in plan.left.schema.names]
+        if plan.kind in (JoinKind.SEMI, JoinKind.ANTI):
+            when = "l._t AS _t"
+        else:
+            when = "coalesce(l._t, r._t) AS _t"
+            chosen += [f'"r.{n}" AS {_quote(n)}' for n in plan.right.schema.names]
+        how = f"{plan.kind.value.upper()} JOIN"
+        return f"SELECT {', '.join([when, *chosen])} FROM {sides[0]} {how} {sides[1]} ON {' AND '.join(tests)}"
+
+    @_sql.register
+    def _(self, plan: SetOperation, left: str, right: str) -> str:
+        other = _renamed(plan.right, plan.left, right)
+        if plan.kind is SetKind.MAX_UNION:
+            return f"FROM {left} UNION ALL ({other} EXCEPT ALL FROM {left})"
+        if plan.kind is SetKind.STRICT_DIFFERENCE:
+            same = " AND ".join(f"a.{n} IS NOT DISTINCT FROM b.{n}" for n in ["_t", *_quoted(plan.schema.names)])
+            return f"SELECT * FROM {left} a WHERE NOT EXISTS (SELECT 1 FROM ({other}) b WHERE {same})"
+        return f"FROM {left} {plan.kind.value.upper()} ({other})"
+
+    @_sql.register
+    def _(self, plan: Aggregate, below: str) -> str:
+        keys = ["_t", *_quoted(plan.keys)]
+        values = [f"CAST({_call(c)} AS {_type(c.type)}) AS {_quote(c.output)}" for c in plan.calls]
+        return f"SELECT {', '.join(keys + values)} FROM {below} GROUP BY {', '.join(keys)}"
+
+    @_sql.register
+    def _(self, plan: TimeWindow, below: str) -> str:
+        # 17.1 (8.17 with slide 1): with K = floor((t+1)/a)*a, what was valid in [max(K-w, 0), K-1]; nothing before a-1.
+        k = f"(i.t + 1) // {plan.slide} * {plan.slide}"
+        first = "0" if plan.unbounded else f"greatest({k} - {plan.size}, 0)"
+        return (
+            f"SELECT i._t, {_columns(plan)} FROM {below} b JOIN instants i ON i.c = b._t // {self.stride}"
+            f" AND i.t >= {plan.slide - 1} AND b._t % {self.stride} BETWEEN {first} AND {k} - 1"
+        )
+
+    @_sql.register
+    def _(self, plan: RowWindow, below: str) -> str:
+        # 17.2 (8.18 with slide 1) in each group (8.19): with n rows so far and K = floor(n/A)*A, rows K-N+1 to K.
+        case = f"_t // {self.stride}"
+        group = ", ".join([case, *_quoted(plan.partition)])
+        order = ", ".join(["_t", *(f"{n} ASC NULLS FIRST" for n in _quoted(plan.schema.names))])
+        numbered = (
+            f"SELECT *, {case} AS _c, dense_rank() OVER (ORDER BY {group}) AS _g,"
+            f" row_number() OVER (PARTITION BY {group} ORDER BY {order}) AS _k FROM {below}"
+        )
+        tops = (
+            f"SELECT i._t, _g, count(*) // {plan.slide} * {plan.slide} AS _top FROM ({numbered}) n"
+            " JOIN instants i ON i.c = n._c AND n._t <= i._t GROUP BY i._t, _g"
+        )
+        return (
+            f"SELECT m._t, {_columns(plan)} FROM ({tops}) m JOIN ({numbered}) n"
+            f" ON m._g = n._g AND n._k > m._top - {plan.rows} AND n._k <= m._top"
+        )
+
+    @_sql.register
+    def _(self, plan: Granularity, below: str) -> str:
+        # Alg. 24, the dense form: until the next granule, what was valid at the last one.
+        return f"SELECT i._t, {_columns(plan)} FROM {below} b JOIN instants i ON b._t = i._t - i.t % {plan.granule}"
+
+    @_sql.register(Split)
+    @_sql.register(Coalesce)
+    def _(self, plan: Split | Coalesce, below: str) -> str:
+        return f"FROM {below}"
+
+    @_sql.register
+    def _(self, plan: Istream, below: str) -> str:
+        return f"FROM {below} EXCEPT ALL {self._one_later(plan, below)}"
+
+    @_sql.register
+    def _(self, plan: Dstream, below: str) -> str:
+        return f"{self._one_later(plan, below)} EXCEPT ALL FROM {below}"
+
+    def _one_later(self, plan: Plan, below: str) -> str:
+        return f"SELECT _t + 1 AS _t, {_columns(plan)} FROM {below} WHERE _t % {self.stride} < {self.horizon}"
+
+    @_sql.register
+    def _(self, plan: ToPositiveNegative, below: str) -> str:
+        sign, columns = _quote(plan.sign), _columns(plan.input)
+        arrivals = f"FROM {below} EXCEPT ALL {self._one_later(plan.input, below)}"
+        departures = f"{self._one_later(plan.input, below)} EXCEPT ALL FROM {below}"
+        return (
+            f"SELECT _t, {columns}, 1::INTEGER AS {sign} FROM ({arrivals})"
+            f" UNION ALL SELECT _t, {columns}, -1::INTEGER FROM ({departures})"
+        )
+
+    @_sql.register
+    def _(self, plan: FromPositiveNegative, below: str) -> str:
+        columns = _columns(plan)
+        copies = (
+            f"SELECT i._t, {columns}, sum({_quote(plan.sign)}) AS _n FROM {below} b"
+            f" JOIN instants i ON i.c = b._t // {self.stride} AND b._t <= i._t GROUP BY ALL"
+        )
+        return f"SELECT _t, {columns} FROM ({copies}), range(_n::BIGINT)"
+
+
+def _call(call: AggregateCall) -> str:
+    """One aggregate in DuckDB's words."""
+    argument = "*" if call.argument is None else _quote(call.argument)
+    inside, function = argument, call.function.lower()
+    if call.function == "ARRAY_AGG":
+        function, inside = "list", f"{argument} ORDER BY {argument} ASC NULLS FIRST"
+    elif call.function == "LISTAGG":
+        separator = str(call.parameters[0]) if call.parameters else ""
+        function, inside = "string_agg", f"{argument}, {_literal(separator)} ORDER BY {argument}"
+    distinct = "DISTINCT " if call.distinct else ""
+    taken = f" FILTER (WHERE {_quote(call.filter)})" if call.filter else ""
+    return f"{function}({distinct}{inside}){taken}"
+
+
+def _side(plan: Plan, table: str, side: str) -> str:
+    """The table as one side of a join, with the names that a residual uses."""
+    columns = [f'{_quote(n)} AS "{side}.{n}"' for n in plan.schema.names]
+    return f"(SELECT {', '.join(['_t', *columns])} FROM {table}) {side}"
+
+
+def _renamed(plan: Plan, like: Plan, table: str) -> str:
+    """The table with its columns in order, under the names of another node of the same types."""
+    pairs = zip(_quoted(plan.schema.names), _quoted(like.schema.names), strict=True)
+    return f"SELECT {', '.join(['_t', *(f'{a} AS {b}' for a, b in pairs)])} FROM {table}"
+
+
+def _columns(plan: Plan) -> str:
+    return ", ".join(_quoted(plan.schema.names))
+
+
+def _quoted(names: Sequence[str]) -> list[str]:
+    return [_quote(n) for n in names]
+
+
+def _quote(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+_TYPES = {
+    pa.bool_(): "BOOLEAN",
+    pa.int8(): "TINYINT",
+    pa.int16(): "SMALLINT",
+    pa.int32(): "INTEGER",
+    pa.int64(): "BIGINT",
+    pa.float32(): "FLOAT",
+    pa.float64(): "DOUBLE",
+    pa.string(): "VARCHAR",
+    pa.binary(): "BLOB",
+    pa.date32(): "DATE",
+    pa.timestamp("us"): "TIMESTAMP",
+}
+
+
+def _type(type_: pa.DataType) -> str:
+    if pa.types.is_decimal(type_):
+        return f"DECIMAL({type_.precision}, {type_.scale})"
+    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
+        return f"{_type(type_.value_type)}[]"
+    if pa.types.is_struct(type_):
+        fields = (type_.field(i) for i in range(type_.num_fields))
+        return f"STRUCT({', '.join(f'{_quote(f.name)} {_type(f.type)}' for f in fields)})"
+    return _TYPES[type_]

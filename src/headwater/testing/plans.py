@@ -1,0 +1,284 @@
+"""Random typed plans: every logical operator, over one to three sources, small enough for the oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+import pyarrow as pa
+
+from headwater.algebra.nodes import (
+    Aggregate,
+    AggregateCall,
+    Coalesce,
+    Distinct,
+    Dstream,
+    Filter,
+    Granularity,
+    Istream,
+    Join,
+    JoinKind,
+    Plan,
+    Project,
+    RowWindow,
+    Scalar,
+    SetKind,
+    SetOperation,
+    Source,
+    Split,
+    TimeWindow,
+    Union,
+)
+from headwater.model.schema import Schema, sql_name
+from headwater.model.time import INFINITY
+from headwater.testing.choices import Choices
+from headwater.testing.shape import grows_for_ever
+
+_COLUMN_TYPES = ("BIGINT", "STRING", "DOUBLE", "BOOLEAN", "INT")
+_LITERALS = {
+    pa.int32(): "1",
+    pa.int64(): "1",
+    pa.float64(): "1.0",
+    pa.string(): "'b'",
+    pa.bool_(): "true",
+}
+_CROWD = 48
+"""About how many rows an instant may have before a plan stops growing wider."""
+
+
+def quoted(name: str) -> str:
+    return f'"{name}"'
+
+
+def schema(choices: Choices, prefix: str = "", *, columns: int = 3) -> Schema:
+    """One to three columns; the first is a BIGINT or a STRING, so that there is something to group and join by."""
+    types = [choices.pick(("BIGINT", "STRING"))]
+    types += [choices.pick(_COLUMN_TYPES) for _ in range(choices.integer(0, columns - 1))]
+    return Schema.of(**{f"{prefix}{'kvwxyz'[i]}": t for i, t in enumerate(types)})
+
+
+def source(choices: Choices, name: str, prefix: str = "", *, columns: int = 3) -> Source:
+    return Source(
+        name, schema(choices, prefix, columns=columns), chronons=choices.chance(40), revisable=choices.chance(75)
+    )
+
+
+# -- expressions ----------------------------------------------------------------------------------------------------
+
+
+def predicate(choices: Choices, of: Schema) -> Scalar:
+    """A BOOLEAN over one or two columns."""
+    field = choices.pick(of.fields)
+    name = quoted(field.name)
+    literal = _LITERALS.get(field.type)
+    if literal is None or choices.chance(15):
+        text, read = f"{name} IS NOT NULL", (field.name,)
+    elif field.type == pa.bool_():
+        text, read = choices.pick([name, f"NOT {name}"]), (field.name,)
+    else:
+        others = [f for f in of if f.type == field.type and f.name != field.name]
+        if others and choices.chance(30):
+            other = choices.pick(others).name
+            text, read = f"{name} <= {quoted(other)}", (field.name, other)
+        else:
+            text, read = f"{name} {choices.pick(['>=', '<', '<>', '='])} {literal}", (field.name,)
+    if choices.chance(15):
+        text = f"({text}) OR {name} IS NULL"
+    return Scalar(text, pa.bool_(), read)
+
+
+def expression(choices: Choices, of: Schema) -> Scalar:
+    """A column, or something simple made of one."""
+    field = choices.pick(of.fields)
+    name, read = quoted(field.name), (field.name,)
+    if choices.chance(50):
+        return Scalar(name, field.type, read)
+    if field.type in (pa.int64(), pa.int32()):
+        text = choices.pick([f"{name} + 1", f"{name} % 2", f"-{name}", f"coalesce({name}, 7)"])
+        return Scalar(f"CAST({text} AS {sql_name(field.type)})", field.type, read)
+    if field.type == pa.float64():
+        return Scalar(choices.pick([f"{name} * 2.0", f"coalesce({name}, 0.0)"]), field.type, read)
+    if field.type == pa.string():
+        return Scalar(choices.pick([f"{name} || 'x'", f"upper({name})", f"coalesce({name}, 'n')"]), field.type, read)
+    return Scalar(f"{name} IS NULL", pa.bool_(), read)
+
+
+def project(choices: Choices, plan: Plan) -> Project:
+    count = choices.integer(1, 3)
+    return Project(plan, tuple((f"p{i}", expression(choices, plan.schema)) for i in range(count)))
+
+
+def conform(choices: Choices, plan: Plan, like: Schema) -> Plan:
+    """The plan with columns of the given types; missing ones become NULL."""
+    if plan.schema.types == like.types:
+        return plan
+    chosen = []
+    for field in like:
+        fitting = [f.name for f in plan.schema if f.type == field.type]
+        if fitting:
+            name = choices.pick(fitting)
+            chosen.append((field.name, Scalar(quoted(name), field.type, (name,))))
+        else:
+            chosen.append((field.name, Scalar(f"CAST(NULL AS {_cast_name(field.type)})", field.type)))
+    return Project(plan, tuple(chosen))
+
+
+def _cast_name(type_: pa.DataType) -> str:
+    return f"{_cast_name(type_.value_type)}[]" if pa.types.is_list(type_) else sql_name(type_)
+
+
+# -- operators ------------------------------------------------------------------------------------------------------
+
+
+def join(choices: Choices, left: Plan, right: Plan, *, kind: JoinKind | None = None, how: str | None = None) -> Join:
+    """``how``: equi, theta (no key), both, or cross."""
+    if set(left.schema.names) & set(right.schema.names):
+        left, right = _prefixed(left, "a_"), _prefixed(right, "b_")
+    kind = choices.pick(list(JoinKind)) if kind is None else kind
+    pairs = [(a.name, b.name) for a in left.schema for b in right.schema if a.type == b.type and a.type in _LITERALS]
+    how = choices.pick(["equi", "equi", "both", "theta", "cross"]) if how is None else how
+    if not pairs and how != "cross":
+        one = [_fresh(name, left.schema.names + right.schema.names) for name in ("a_one", "b_one")]
+        left, right = _with_constant(left, one[0]), _with_constant(right, one[1])
+        pairs = [(one[0], one[1])]
+    keys: tuple[tuple[str, str], ...] = ()
+    residual = None
+    if how in ("equi", "both"):
+        keys = tuple(dict.fromkeys(choices.pick(pairs) for _ in range(choices.pick([1, 1, 2]))))
+    if how in ("theta", "both"):
+        a, b = choices.pick(pairs)
+        text = f'"l.{a}" {choices.pick(["<", "<=", "<>"])} "r.{b}"'
+        residual = Scalar(text, pa.bool_(), (f"l.{a}", f"r.{b}"))
+    return Join(left, right, kind, keys, residual)
+
+
+def _prefixed(plan: Plan, prefix: str) -> Project:
+    return Project(plan, tuple((prefix + f.name, Scalar(quoted(f.name), f.type, (f.name,))) for f in plan.schema))
+
+
+def _with_constant(plan: Plan, name: str) -> Project:
+    kept = tuple((f.name, Scalar(quoted(f.name), f.type, (f.name,))) for f in plan.schema)
+    return Project(plan, (*kept, (name, Scalar("CAST(1 AS BIGINT)", pa.int64()))))
+
+
+def call(choices: Choices, of: Schema, output: str, functions: Sequence[str] | None = None) -> AggregateCall:
+    """One aggregate that the columns allow; COUNT(*) when none of the wished functions fits."""
+    options: list[tuple[str, str, pa.DataType]] = []
+    for field in of:
+        options += [(f, field.name, t) for f, t in _functions_of(field.type) if functions is None or f in functions]
+    flags = [f.name for f in of if f.type == pa.bool_()]
+    chosen = choices.pick(flags) if flags and choices.chance(35) else None
+    if not options or (choices.chance(20) and (functions is None or "COUNT" in functions)):
+        return AggregateCall("COUNT", output, pa.int64(), filter=chosen)
+    function, argument, type_ = choices.pick(options)
+    distinct = choices.chance(25) and function not in ("MIN", "MAX")
+    parameters = (choices.pick([",", ""]),) if function == "LISTAGG" else ()
+    return AggregateCall(function, output, type_, argument, distinct, chosen, parameters)
+
+
+def _functions_of(type_: pa.DataType) -> list[tuple[str, pa.DataType]]:
+    found = [("COUNT", pa.int64())]
+    if type_ not in _LITERALS:
+        return found
+    found.append(("ARRAY_AGG", pa.list_(type_)))
+    if type_ != pa.bool_():
+        found += [("MIN", type_), ("MAX", type_)]
+    if type_ == pa.string():
+        found.append(("LISTAGG", pa.string()))
+    if type_ in (pa.int32(), pa.int64(), pa.float64()):
+        found.append(("SUM", pa.float64() if type_ == pa.float64() else pa.int64()))
+        inexact = ("AVG", "MEDIAN", "VAR_SAMP", "VAR_POP", "STDDEV_SAMP", "STDDEV_POP")
+        found += [(f, pa.float64()) for f in inexact]
+    return found
+
+
+EXACT = ("COUNT", "SUM", "AVG", "MIN", "MAX", "MEDIAN", "ARRAY_AGG", "LISTAGG")
+"""The aggregates for the inside of a plan: their values are the same to the last bit in every order of arithmetic."""
+
+
+def aggregate(
+    choices: Choices, plan: Plan, functions: Sequence[str] | None = EXACT, *, keys: int | None = None
+) -> Aggregate:
+    names = plan.schema.names
+    many = choices.pick([1, 1, 0, 2]) if keys is None else keys
+    chosen = tuple(dict.fromkeys(choices.pick(names) for _ in range(min(many, len(names)))))
+    calls = tuple(call(choices, plan.schema, _fresh(f"c{i}", chosen), functions) for i in range(choices.integer(1, 3)))
+    return Aggregate(plan, chosen, calls)
+
+
+def _fresh(name: str, taken: Collection[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def time_window(choices: Choices, plan: Plan) -> TimeWindow:
+    size = choices.pick([2, 3, 5, 1, 4, INFINITY])
+    return TimeWindow(plan, size, choices.pick([1, 1, 2, 3, 5]))
+
+
+def row_window(choices: Choices, plan: Plan) -> RowWindow:
+    partition = choices.pick([(), (), plan.schema.names[:1], plan.schema.names[-1:]])
+    return RowWindow(plan, choices.pick([1, 2, 3, 5]), choices.pick([1, 1, 2, 3]), tuple(partition))
+
+
+# -- whole plans ----------------------------------------------------------------------------------------------------
+
+_UNARY: list[tuple[int, Callable[[Choices, Plan], Plan]]] = [
+    (3, lambda c, p: Filter(p, predicate(c, p.schema))),
+    (3, project),
+    (4, aggregate),
+    (3, time_window),
+    (3, row_window),
+    (2, lambda c, p: Distinct(p)),
+    (1, lambda c, p: Granularity(p, c.pick([2, 3, 4]))),
+    (1, lambda c, p: Split(p, c.pick([1, 2, 3]))),
+    (1, lambda c, p: Coalesce(p, c.pick([INFINITY, 1, 2, 4]))),
+    (1, lambda c, p: Istream(p)),
+    (1, lambda c, p: Dstream(p)),
+]
+_UNARY_WEIGHTED = [make for weight, make in _UNARY for _ in range(weight)]
+
+
+def plan(choices: Choices, *, depth: int = 3) -> Plan:
+    """A plan at least ``depth`` operators deep over one to three sources; no window in it grows for ever by itself."""
+    names = ["s", "t", "u"][: choices.integer(1, 3)]
+    return _grow(choices, [source(choices, name) for name in names], depth)
+
+
+def _grow(choices: Choices, made: Sequence[Source], depth: int) -> Plan:
+    if depth == 0:
+        return choices.pick(made)
+    below = _grow(choices, made, depth - 1)
+    for _ in range(8):
+        candidate = _above(choices, made, below, depth)
+        if crowd(candidate) <= _CROWD and not grows_for_ever(candidate, ()):
+            return candidate
+    return Distinct(below)
+
+
+def _above(choices: Choices, made: Sequence[Source], below: Plan, depth: int) -> Plan:
+    if choices.chance(65):
+        return choices.pick(_UNARY_WEIGHTED)(choices, below)
+    other = _grow(choices, made, choices.integer(0, max(depth - 2, 0)))
+    left, right = (below, other) if choices.chance(70) else (other, below)
+    kind = choices.pick(["join", "join", "set", "union"])
+    if kind == "join":
+        return join(choices, left, right)
+    right = conform(choices, right, left.schema)
+    return Union(left, right) if kind == "union" else SetOperation(left, right, choices.pick(list(SetKind)))
+
+
+def crowd(plan: Plan) -> float:
+    """About how many rows the answer has at an instant."""
+    below = [crowd(child) for child in plan.inputs]
+    if isinstance(plan, Source):
+        return 1 if plan.chronons else 4
+    if isinstance(plan, TimeWindow):
+        return below[0] * (20 if plan.unbounded else plan.size)
+    if isinstance(plan, RowWindow):
+        return plan.rows * (3 if plan.partition else 1)
+    if isinstance(plan, Join):
+        return below[0] * (1 if plan.kind in (JoinKind.SEMI, JoinKind.ANTI) else 1 + below[1] / (3 if plan.keys else 1))
+    if isinstance(plan, (Distinct, Aggregate)):
+        return min(below[0], 6)
+    return sum(below)

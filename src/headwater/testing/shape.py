@@ -1,0 +1,94 @@
+"""What can be said about a plan without running it: how far its answers reach, whether they last, if they are exact."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from math import lcm
+
+from headwater.algebra.nodes import (
+    Aggregate,
+    Dstream,
+    FromPositiveNegative,
+    Granularity,
+    Istream,
+    Join,
+    JoinKind,
+    Plan,
+    Project,
+    RowWindow,
+    SetKind,
+    SetOperation,
+    Source,
+    Split,
+    TimeWindow,
+    ToPositiveNegative,
+    Union,
+)
+
+INEXACT = {"VAR_SAMP", "VAR_POP", "STDDEV_SAMP", "STDDEV_POP"}
+"""Aggregates whose floating-point value depends on the order of the arithmetic."""
+
+
+def sources(plan: Plan) -> list[Source]:
+    """The sources below the plan, each name once, in the order of the plan."""
+    found = {node.name: node for node in plan.walk() if isinstance(node, Source)}
+    return list(found.values())
+
+
+def extent(plan: Plan) -> int:
+    """How far after the last finite endpoint of its inputs the answer can still change."""
+    below = max((extent(child) for child in plan.inputs), default=0)
+    if isinstance(plan, TimeWindow):
+        return below + plan.slide + (0 if plan.unbounded else plan.size)
+    if isinstance(plan, Granularity):
+        return below + plan.granule
+    return below + 1 if isinstance(plan, (Istream, Dstream, ToPositiveNegative)) else below
+
+
+def lasts(plan: Plan, lasting: Collection[str]) -> bool:
+    """Can the answer hold rows for ever, when the sources of these names can?"""
+    if isinstance(plan, Source):
+        return plan.name in lasting
+    if isinstance(plan, (Istream, Dstream, ToPositiveNegative)):
+        return False
+    if isinstance(plan, (RowWindow, FromPositiveNegative)) or (isinstance(plan, TimeWindow) and plan.unbounded):
+        return True
+    below = [lasts(child, lasting) for child in plan.inputs]
+    if isinstance(plan, Join):
+        kept = {JoinKind.INNER: all(below), JoinKind.RIGHT: below[1], JoinKind.FULL: any(below)}
+        return kept.get(plan.kind, below[0])
+    if isinstance(plan, SetOperation):
+        if plan.kind in (SetKind.INTERSECT, SetKind.INTERSECT_ALL):
+            return all(below)
+        return any(below) if plan.kind is SetKind.MAX_UNION else below[0]
+    return any(below) if isinstance(plan, Union) else below[0]
+
+
+def grows_for_ever(plan: Plan, lasting: Collection[str]) -> bool:
+    """Does a window take up more rows at every instant to come, so that no finite history tells the answer?"""
+    return any(
+        lasts(node.input, lasting)
+        for node in plan.walk()
+        if isinstance(node, RowWindow) or (isinstance(node, TimeWindow) and node.unbounded)
+    )
+
+
+def period(plan: Plan) -> int:
+    """Moving every input by a multiple of this many instants moves the answer as far: windows slide in step."""
+    steps = [node.slide for node in plan.walk() if isinstance(node, TimeWindow)]
+    return lcm(*steps, *(node.granule for node in plan.walk() if isinstance(node, Granularity)))
+
+
+def is_exact(plan: Plan) -> bool:
+    """Can answers be compared bit by bit?"""
+    calls = (call for node in plan.walk() if isinstance(node, Aggregate) for call in node.calls)
+    return all(call.function not in INEXACT for call in calls)
+
+
+def is_prompt(plan: Plan) -> bool:
+    """Does what an operator knows of time reach the answer? Not through filters, nor through several sweeps.
+
+    A speculative sweep shows the answer up to the largest start it has seen, so rows that never reach it are missed.
+    """
+    passing = (Source, Project, Union, Split, Granularity, TimeWindow)
+    return sum(not isinstance(node, passing) for node in plan.walk()) <= 1

@@ -1,0 +1,135 @@
+"""The battery must be able to fail: operators with one known mistake each, and it finds every one of them.
+
+HEADWATER_CASES does not matter here: each mutant has to fall within the few cases of a normal run.
+"""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections import Counter
+from itertools import islice
+from typing import Any
+
+import pytest
+
+from headwater.model.delta import Delta
+from headwater.model.history import canonical_order, freeze
+from headwater.model.schema import Schema
+from headwater.model.time import INFINITY
+from headwater.operators.align import AlignOperator
+from headwater.operators.base import Buffered, Operator, Step
+from headwater.operators.count_sweep import CountSweepOperator
+from headwater.operators.join import JoinOperator
+from headwater.operators.sweep import SweepOperator
+from headwater.state.store import Store
+from headwater.testing.cases import campaign, operator_cases
+from headwater.testing.checks import CheckError
+
+BATCHES = 6
+
+
+def assert_caught(*names: str) -> None:
+    batches = (batch for name in names for batch in islice(operator_cases(name, 0), BATCHES))
+    with pytest.raises(CheckError, match="smallest case found"):
+        campaign(batches, BATCHES * len(names))
+
+
+def mutate(patch: pytest.MonkeyPatch, owner: type, method: str, right: str, wrong: str) -> None:
+    """Change one piece of a method's text."""
+    source = textwrap.dedent(inspect.getsource(getattr(owner, method)))
+    assert source.count(right) == 1, f"{owner.__name__}.{method} no longer contains {right!r} once"
+    module = inspect.getmodule(owner)
+    space: dict[str, Any] = dict(vars(module))
+    exec("from __future__ import annotations\n" + source.replace(right, wrong), space)
+    patch.setattr(owner, method, space[method])
+
+
+# -- Alg. 7 as printed: the stored interval is replaced by the new fragment (erratum E1 of algebra.md) --------------
+
+
+class LiteralDistinct(Operator):
+    """Duplicate elimination by Alg. 7 of the thesis, in strong form, one element after another."""
+
+    name = "literal distinct"
+
+    def __init__(self, schema: Schema, *, as_printed: bool) -> None:
+        self.schema, self._as_printed = schema, as_printed
+
+    def new_state(self, store: Store) -> dict[str, Any]:
+        return {"waiting": Counter(), "area": {}}
+
+    def step(self, state: dict[str, Any], inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+        frontier = frontiers[0]
+        waiting: Counter = state["waiting"]
+        for row, start, end, weight in inputs[0].rows():
+            waiting[freeze(row), start, end] += weight
+        out = []
+        held = INFINITY
+        for row, start, end in sorted(+waiting, key=lambda e: (e[1], canonical_order(e[0]), e[2])):
+            if end >= frontier and frontier != INFINITY:
+                held = start
+                break
+            out += [(row, *piece, 1) for piece in self._new(state["area"], row, start, end)]
+            del waiting[row, start, end]
+        state["waiting"] = +waiting
+        state["area"] = {} if frontier == INFINITY else state["area"]
+        return Step(Delta.from_rows(self.schema, out), min(frontier, held))
+
+    def _new(self, area: dict, row: tuple, start: int, end: int) -> list[tuple[int, int]]:
+        """What the element adds to what is known of its row."""
+        known = area[row] = [x for x in area.get(row, []) if start < x[1]]
+        since, until = next((x for x in known if x[0] < end), (start, start))
+        if since == until:
+            known.append((start, end))
+            return [(start, end)]
+        if until >= end:
+            return []
+        known.remove((since, until))
+        known.append((until if self._as_printed else since, end))
+        return [(until, end)]
+
+    def buffered(self, state: dict[str, Any]) -> Buffered:
+        return Buffered(len(state["waiting"]) + len(state["area"]), 0)
+
+
+@pytest.mark.parametrize("as_printed", [False, True])
+def test_distinct_that_stores_the_last_fragment_is_caught(monkeypatch: pytest.MonkeyPatch, as_printed: bool):
+    def operator(schema: Schema, kind: str, *, speculative: bool, **settings: Any) -> Operator:
+        if kind == "distinct" and not speculative:
+            return LiteralDistinct(schema, as_printed=as_printed)
+        return CountSweepOperator(schema, kind, speculative=speculative, **settings)
+
+    monkeypatch.setattr("headwater.runtime.lower.CountSweepOperator", operator)
+    if as_printed:
+        assert_caught("distinct")
+    else:
+        campaign(operator_cases("distinct", 0), BATCHES)
+
+
+# -- one token changed in our own operators -------------------------------------------------------------------------
+
+
+def test_align_that_takes_an_end_at_the_frontier_for_final_is_caught(monkeypatch: pytest.MonkeyPatch):
+    # An end at the frontier itself can still be lengthened: < and not <=.
+    mutate(monkeypatch, AlignOperator, "step", 'arrived["time"] < frontier', 'arrived["time"] <= frontier')
+    assert_caught("filter", "union")
+
+
+def test_join_that_forgets_one_instant_too_early_is_caught(monkeypatch: pytest.MonkeyPatch):
+    # A row that ends at F + 1 still meets what the other side brings at F.
+    early = ".expire(min(frontiers[1 - side], 2**62) + 1)"
+    mutate(monkeypatch, JoinOperator, "step", ".expire(frontiers[1 - side])", early)
+    assert_caught("join inner equi", "join inner cross")
+
+
+def test_sweep_that_promises_what_it_holds_back_is_caught(monkeypatch: pytest.MonkeyPatch):
+    # The open segment of a key will be emitted with its old start, so the frontier must wait for it.
+    mutate(monkeypatch, SweepOperator, "_finish", "min(frontier, state.holds.least())", "frontier")
+    assert_caught("distinct")
+
+
+def test_sweep_that_forgets_to_look_again_at_what_it_showed_is_caught(monkeypatch: pytest.MonkeyPatch):
+    # Speculative: an answer that a late element changes has to be taken back.
+    mutate(monkeypatch, SweepOperator, "_repair", ".negate()", ".filter(old.key < 0)")
+    assert_caught("distinct")
