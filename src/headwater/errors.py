@@ -1,10 +1,10 @@
 """Every error a user can meet: one hierarchy, stable codes, a hint how to go on.
 
-    HeadwaterError
-    ├── SqlError          the text of a query or script is wrong (line, column, underlined source)
-    ├── StreamError       the elements of a stream break its rules
-    ├── InputError        a file or an argument cannot be read as what it should be
-    └── StateError        kept state cannot be read back
+HeadwaterError
+├── SqlError          the text of a query or script is wrong (line, column, underlined source)
+├── StreamError       the elements of a stream break its rules
+├── InputError        a file or an argument cannot be read as what it should be
+└── StateError        kept state cannot be read back
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _rebuild(kind: type[HeadwaterError], args: tuple[Any, ...], fields: dict[str
 class SqlError(HeadwaterError):
     """A statement cannot be understood or cannot be run; knows where in the text."""
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self,
         code: str,
         message: str,

@@ -49,7 +49,10 @@ QUERIES: list[str | tuple[str, str]] = [
     "SELECT r.a, s.d, n.v FROM n, r LEFT JOIN s ON r.a = s.a WHERE n.k = r.b",
     "SELECT r.a, s.d, n.v FROM r LEFT JOIN (s JOIN n ON s.d = n.k) ON r.a = s.a",
     ("SELECT * FROM r LEFT SEMI JOIN s ON r.a = s.a", "SELECT * FROM r SEMI JOIN s ON r.a = s.a"),
-    ("SELECT * FROM r LEFT ANTI JOIN s ON r.a = s.a AND r.b = s.d", "SELECT * FROM r ANTI JOIN s ON r.a = s.a AND r.b = s.d"),
+    (
+        "SELECT * FROM r LEFT ANTI JOIN s ON r.a = s.a AND r.b = s.d",
+        "SELECT * FROM r ANTI JOIN s ON r.a = s.a AND r.b = s.d",
+    ),
     ("SELECT COUNT(*) AS n FROM r", "SELECT COUNT(*) FROM r HAVING COUNT(*) > 0"),
     ("SELECT SUM(a), MIN(c), COUNT(b) FROM r", "SELECT SUM(a), MIN(c), COUNT(b) FROM r HAVING COUNT(*) > 0"),
     "SELECT a, COUNT(*), SUM(b), AVG(b), MIN(b), MAX(c) FROM r GROUP BY a",

@@ -30,11 +30,14 @@ NAN, INF = math.nan, math.inf
         (pa.timestamp("us"), [None, datetime(1960, 1, 1), datetime(2026, 1, 1)]),
         (pa.dictionary(pa.int32(), pa.string()), [None, "a", "b"]),
         (pa.list_(pa.float64()), [None, [], [None], [1.0], [1.0, None], [1.0, 2.0], [NAN]]),
-        (pa.struct({"x": pa.int64(), "y": pa.string()}), [None, {"x": None, "y": "b"}, {"x": 1, "y": None}, {"x": 1, "y": "a"}]),
+        (
+            pa.struct({"x": pa.int64(), "y": pa.string()}),
+            [None, {"x": None, "y": "b"}, {"x": 1, "y": None}, {"x": 1, "y": "a"}],
+        ),
         (pa.list_(pa.struct({"x": pa.int64()})), [None, [], [{"x": 1}], [{"x": 1}, {"x": 1}], [{"x": 2}]]),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_values_are_ranked_in_order(type_, ordered):
     places = [3, 0, *range(len(ordered) - 1, -1, -1), 1, 1]
     places = [p % len(ordered) for p in places]

@@ -66,7 +66,7 @@ def test_an_endless_element_is_cut_as_far_as_the_frontier():
 @pytest.mark.parametrize("files", [False, True], ids=["memory", "files"])
 def test_snapshots_stay_the_same_in_short_pieces(length, files, tmp_path: Path):
     rng = random.Random(length)
-    for case in range(8 if files else 60):
+    for case in range(3 if files else 20):
         operator, checker, ours, theirs = SplitOperator(X, length), StreamValidator(X), [], []
         state = operator.new_state(FileStore(tmp_path / str(case)) if files else MemoryStore())
         frontier, live = BEGINNING, []

@@ -65,7 +65,7 @@ def test_logical_tables(size, slide, expected):
 
 def test_every_instant_agrees_with_the_definition():
     rng = random.Random(1)
-    for _ in range(150):
+    for _ in range(40):
         size, slide, base = rng.randint(1, 12), rng.randint(1, 9), rng.choice([0, -30, 10**6])
         raw = Counter((rng.choice("ab"), base + rng.randint(-9, 20)) for _ in range(rng.randint(0, 12)))
         step = widened(size, slide, [((x,), t, t + 1, n) for (x, t), n in raw.items()])

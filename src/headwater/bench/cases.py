@@ -105,10 +105,22 @@ CASES = (
         None,
         4.6,
     ),
-    Case("window join", lambda: JoinOperator(BID, AUCTION, [("auction", "auction")], None, revisable=False), ("bid", "auction"), _JOIN, 8.0),
+    Case(
+        "window join",
+        lambda: JoinOperator(BID, AUCTION, [("auction", "auction")], None, revisable=False),
+        ("bid", "auction"),
+        _JOIN,
+        8.0,
+    ),
     Case("DISTINCT", lambda: CountSweepOperator(KEY, "distinct"), ("key",), _DISTINCT, 7.0),
     Case("EXCEPT ALL", lambda: CountSweepOperator(KEY, "except all"), ("auction key", "key"), _EXCEPT, 7.0),
-    Case(f"last {ROWS} rows a key", lambda: RowWindowOperator(BID, ROWS, partition=["auction"], speculative=False), ("chronon",), _LAST_ROWS, 7.8),
+    Case(
+        f"last {ROWS} rows a key",
+        lambda: RowWindowOperator(BID, ROWS, partition=["auction"], speculative=False),
+        ("chronon",),
+        _LAST_ROWS,
+        7.8,
+    ),
 )
 
 

@@ -34,7 +34,9 @@ def measure_duckdb(case: Case, bids: Bids, auctions: Auctions) -> float | None:
     connection = duckdb.connect()
     connection.execute("SET threads = 1")
     connection.register("bids", pa.table({"auction": bids.auction, "price": bids.price, "ts": bids.time}))
-    connection.register("auctions", pa.table({"auction": auctions.auction, "seller": auctions.seller, "ts": auctions.time}))
+    connection.register(
+        "auctions", pa.table({"auction": auctions.auction, "seller": auctions.seller, "ts": auctions.time})
+    )
     connection.execute("CREATE TABLE bid AS SELECT * FROM bids")
     connection.execute("CREATE TABLE auction AS SELECT * FROM auctions")
     total = len(bids.time) + (len(auctions.time) if len(case.streams) > 1 else 0)

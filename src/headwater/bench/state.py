@@ -69,7 +69,11 @@ def _ticks(case: StateCase, live: int) -> Iterator[tuple[tuple[Delta, ...], tupl
     keys, window = max(live // case.rows_a_key, 1), live * _STEP
     at = 0
     sizes = [_FILL] * (2 * live // _FILL) or [live, live]
-    for size, measured in [*((s, False) for s in sizes), *((DELTA, False) for _ in range(5)), *((DELTA, True) for _ in range(_TICKS))]:
+    for size, measured in [
+        *((s, False) for s in sizes),
+        *((DELTA, False) for _ in range(5)),
+        *((DELTA, True) for _ in range(_TICKS)),
+    ]:
         start = (at + np.arange(size)) * _STEP
         at += size
         deltas = []
@@ -77,7 +81,10 @@ def _ticks(case: StateCase, live: int) -> Iterator[tuple[tuple[Delta, ...], tupl
             mine = start[side :: len(case.schemas)]
             end = mine + (1 if case.by_rows else window)
             columns = [pa.array(rng.integers(0, keys, len(mine)))]
-            columns += [pa.array(rng.random(len(mine)) if f.name == "price" else rng.integers(0, 1000, len(mine))) for f in schema.fields[1:]]
+            columns += [
+                pa.array(rng.random(len(mine)) if f.name == "price" else rng.integers(0, 1000, len(mine)))
+                for f in schema.fields[1:]
+            ]
             deltas.append(Delta(schema, columns, mine, end, np.ones(len(mine), np.int64)))
         yield tuple(deltas), (int(start[-1]),) * len(deltas), measured
 

@@ -54,12 +54,17 @@ def _replay(
     runner: Annotated[RunnerName, typer.Option("--runner", help="Where the plan runs.")] = RunnerName.INPROCESS,
     consistency: Annotated[
         Consistency | None,
-        typer.Option("--consistency", help="Only final results, or speculation repaired by adjusts. [default: strong]"),
+        typer.Option(
+            "--consistency",
+            help="Only final results, or results at once with repairs; if not given: what the query says, else strong.",
+        ),
     ] = None,
     batch: Annotated[
         int | None,
         typer.Option(
-            "--batch", min=1, help="A tick every so many elements, if there are no tick lines. [default: all]"
+            "--batch",
+            min=1,
+            help="A tick every so many elements, if there are no tick lines; if not given: one for all.",
         ),
     ] = None,
     open_ended: Annotated[bool, typer.Option("--open", help="Do not end the streams after the last line.")] = False,

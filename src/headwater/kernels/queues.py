@@ -1,7 +1,7 @@
 """First-in-first-out queues of many keys in sorted segments: find them, number their rows, merge them.
 
-Entry e of a segment is a stretch of one key's queue: its rows offsets[e] to offsets[e + 1] have running numbers of which
-the last is count[e].
+Entry e of a segment is a stretch of one key's queue: its rows offsets[e] to offsets[e + 1] have running numbers, the
+last of them count[e].
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def locate_rows(index, entry, offsets, count, first, last, out_offsets, segment,
 def merge_queues(a_low, a_high, a_offsets, a_live, b_low, b_high, b_offsets, b_live, bottom):
     """Plan to join the older a and the newer b: (entries, offsets, a_from, a_to, b_from).
 
-    Entries are indices into a's followed by b's; a joined entry is rows a_from to a_to of a, then rows from b_from on of b.
-    ``live`` is how many rows the key has left after its newest row here; older ones have gone, and drop out. At the bottom
-    so do keys without any row.
+    Entries are indices into a's followed by b's; a joined entry is rows a_from to a_to of a, then those from b_from on
+    of b. ``live`` is how many rows the key has left after its newest row here; older ones have gone, and drop out. At
+    the bottom so do keys without any row.
     """
     n, m = len(a_low), len(b_low)
     wide = len(a_high) > 0

@@ -4,8 +4,8 @@ With N rows and slide A, and s_j the start of the key's j-th element, element i 
 a = ceil(i/A)*A and b = ceil((i+N)/A)*A: n(t) elements have come by t, the window shows numbers K-N+1 to K for
 K = floor(n(t)/A)*A, and i <= K is n(t) >= a while K-N+1 <= i is n(t) < b. N = END_OF_TIME: nothing is ever pushed out.
 
-Arrays: ``count`` elements of key k are numbered already; the starts of those that matter, number ``first`` and on, are in
-``kept``, key after key by ``offsets``; more come, in order, with the starts ``time``, key after key by ``groups``.
+Arrays: ``count`` elements of key k are numbered already; the starts of those that matter, number ``first`` and on, are
+in ``kept``, key after key by ``offsets``; more come, in order, with the starts ``time``, key after key by ``groups``.
 """
 
 from __future__ import annotations

@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+_END = np.int64(2**63 - 1)  # the end of time
+
 DISTINCT, BAG, EXCEPT_ALL, EXCEPT, STRICT_DIFFERENCE, INTERSECT_ALL, INTERSECT, MAX_UNION, SEMI = range(9)
 
 
@@ -35,15 +37,22 @@ def multiplicity(kind, a, b):
 
 
 @njit(cache=True, nogil=True)
-def sweep_counts(kind, groups, time, port, weight, left, right, since):
-    """Closed segments (key index, start, end, multiplicity) of every key; updates left, right and since in place.
+def sweep_counts(kind, groups, time, port, weight, left, right, since, horizon, show_open):
+    """Segments (key index, start, end, multiplicity) of every key, by (key, start).
 
-    A segment is closed by the next endpoint at which the multiplicity changes; the last one stays open in ``since``.
+    A segment is closed by the next endpoint at which the multiplicity changes; the last one is shown until the end of
+    time, or not at all. left, right and since become those after the last endpoint before the horizon.
     """
-    n = len(time)
-    keys, starts, ends, counts = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    n, keys_n = len(time), len(groups) - 1
+    room = n + keys_n if show_open else n
+    keys, starts, ends, counts = (
+        np.empty(room, np.int64),
+        np.empty(room, np.int64),
+        np.empty(room, np.int64),
+        np.empty(room, np.int64),
+    )
     out = 0
-    for k in range(len(groups) - 1):
+    for k in range(keys_n):
         a, b, begun = left[k], right[k], since[k]
         m = multiplicity(kind, a, b)
         at, last = groups[k], groups[k + 1]
@@ -61,7 +70,11 @@ def sweep_counts(kind, groups, time, port, weight, left, right, since):
                     keys[out], starts[out], ends[out], counts[out] = k, begun, t, m
                     out += 1
                 begun, m = t, changed
-        left[k], right[k], since[k] = a, b, begun
+            if t < horizon:
+                left[k], right[k], since[k] = a, b, begun
+        if show_open and m > 0:
+            keys[out], starts[out], ends[out], counts[out] = k, begun, _END, m
+            out += 1
     return keys[:out].copy(), starts[:out].copy(), ends[:out].copy(), counts[:out].copy()
 
 

@@ -18,6 +18,7 @@ tail, huge; FINGERPRINT hash of the multiset; LEAST and MOST the extreme value a
 
 WORDS = (1, 2, 3, 3, 4, 1, 1, 1)
 
+_END = np.int64(2**63 - 1)  # the end of time
 _NAN, _PLUS = 1 << 42, 1 << 21  # how one word counts NaN, +infinity and -infinity
 DOWN = 2.0**-64
 """Float sums are kept times this."""
@@ -179,29 +180,29 @@ def _product_error(a, b, p):
 
 
 @njit(cache=True, nogil=True)
-def order_ties(bounds, weight, values):
-    """A permutation that puts the endpoints of each instant in the order of (value, weight).
+def arrange_ties(bounds, weight, valid, values):
+    """The three columns with the endpoints of each instant in the order of (value, weight).
 
     Sums that are computed a second time, to be taken back, must round as they did the first time.
     """
-    order = np.arange(len(weight))
+    weight, valid, values = weight.copy(), valid.copy(), values.copy()
     for i in range(len(bounds) - 1):
         begin, stop = bounds[i], bounds[i + 1]
         if stop - begin > _MANY:
-            by_weight = np.argsort(weight[begin:stop], kind="mergesort")
-            by_value = np.argsort(values[begin:stop][by_weight], kind="mergesort")
-            order[begin:stop] = begin + by_weight[by_value]
-        else:
-            for j in range(begin + 1, stop):
-                at = j
-                while at > begin:
-                    before = order[at - 1]
-                    if values[before] < values[j] or (values[before] == values[j] and weight[before] <= weight[j]):
-                        break
-                    order[at] = before
-                    at -= 1
-                order[at] = j
-    return order
+            order = np.argsort(weight[begin:stop], kind="mergesort")
+            order = order[np.argsort(values[begin:stop][order], kind="mergesort")]
+            weight[begin:stop] = weight[begin:stop][order]
+            valid[begin:stop] = valid[begin:stop][order]
+            values[begin:stop] = values[begin:stop][order]
+            continue
+        for j in range(begin + 1, stop):
+            w, v, x = weight[j], valid[j], values[j]
+            at = j
+            while at > begin and (values[at - 1] > x or (values[at - 1] == x and weight[at - 1] > w)):
+                weight[at], valid[at], values[at] = weight[at - 1], valid[at - 1], values[at - 1]
+                at -= 1
+            weight[at], valid[at], values[at] = w, v, x
+    return weight, valid, values
 
 
 @njit(cache=True, nogil=True)
@@ -326,16 +327,25 @@ def follow_level(bounds, first, values, counts, levels, changed):
 
 
 @njit(cache=True, nogil=True)
-def cut_segments(instants, first, counts, changed, since):
-    """Closed segments (key index, start, end, which totals hold there); updates ``since`` in place.
+def cut_segments(instants, first, counts, changed, since, horizon, show_open):
+    """Segments (key index, start, end, which totals hold there) by (key, start), and each key's totals at the horizon.
 
-    A segment ends at the next instant at which some total changes; where the count is zero there is none.
+    A segment ends at the next instant at which some total changes; the last one is shown until the end of time, or not at
+    all; where the count is zero there is none. since becomes that after the last instant before the horizon.
     """
-    keys, m = len(first) - 1, len(instants)
-    key, start, end, source = np.empty(m, np.int64), np.empty(m, np.int64), np.empty(m, np.int64), np.empty(m, np.int64)
+    keys = len(first) - 1
+    room = len(instants) + keys if show_open else len(instants)
+    key, start, end, source = (
+        np.empty(room, np.int64),
+        np.empty(room, np.int64),
+        np.empty(room, np.int64),
+        np.empty(room, np.int64),
+    )
+    at_horizon = np.empty(keys, np.int64)
     out = 0
     for k in range(keys):
         begun, last = since[k], k
+        at_horizon[k] = k
         for i in range(first[k], first[k + 1]):
             if changed[i] != 0:
                 if counts[last] > 0:
@@ -343,13 +353,17 @@ def cut_segments(instants, first, counts, changed, since):
                     out += 1
                 begun = instants[i]
             last = keys + i
-        since[k] = begun
-    return key[:out].copy(), start[:out].copy(), end[:out].copy(), source[:out].copy()
+            if instants[i] < horizon:
+                at_horizon[k], since[k] = last, begun
+        if show_open and counts[last] > 0:
+            key[out], start[out], end[out], source[out] = k, begun, _END, last
+            out += 1
+    return key[:out].copy(), start[:out].copy(), end[:out].copy(), source[:out].copy(), at_horizon
 
 
 @njit(cache=True, nogil=True)
-def last_totals(words, first, out):
-    """The totals of each key after its last instant."""
-    keys = len(first) - 1
-    for k in range(keys):
-        out[k] = words[keys + first[k + 1] - 1] if first[k + 1] > first[k] else words[k]
+def pick_totals(words, places, totals):
+    """totals[v, k] = words[v, places[k]]"""
+    for v in range(words.shape[0]):
+        for k in range(len(places)):
+            totals[v, k] = words[v, places[k]]

@@ -173,8 +173,8 @@ class ExpressionBinder:
 
     def _literal_as(self, bound: Bound, type_: pa.DataType) -> Bound:
         spelled = duckdb_name(type_)
-        attempt = connection().execute(f"SELECT TRY_CAST(? AS {spelled})", [bound.node.name]).fetchone()
-        if attempt is None or attempt[0] is None or not (is_temporal(type_) or pa.types.is_primitive(type_)):
+        ((value,),) = connection().execute(f"SELECT TRY_CAST(? AS {spelled})", [bound.node.name]).fetchall()
+        if value is None or not (is_temporal(type_) or pa.types.is_primitive(type_)):
             raise self.error(
                 bound.origin, "TYPE_MISMATCH", f"cannot compare {shown(type_)} with the STRING '{bound.node.name}'"
             )

@@ -234,10 +234,14 @@ class Scope:
         ]
 
     def _items(self, qualifier: str) -> list[Item]:
-        """By alias; by the stream's name even where an alias is declared (Krämer's Q3 is printed so)."""
-        return [i for i in self.items if _same(i.alias, qualifier)] or [
-            i for i in self.items if _same(i.stream, qualifier)
-        ]
+        """By alias, or the stream's name if there is none; in the end by a stream's name in spite of its alias.
+
+        The last is not SQL, but Krämer's Q3 is printed so; it must not hide what an outer query calls by that name.
+        """
+        named = [i for i in self.items if _same(i.label, qualifier)]
+        if named or (self.outer is not None and self.outer._items(qualifier)):
+            return named
+        return [i for i in self.items if _same(i.stream, qualifier)]
 
     # -- messages ---------------------------------------------------------------------------------------------------
 

@@ -178,7 +178,7 @@ class SubqueryJoins:
                 hint="Declare the columns NOT NULL, or write NOT EXISTS with equal columns.",
             )
         (x, y) = pairs[0]
-        if False and y.nullable:
+        if y.nullable:
             with_null = evolve(block, relation=block.relation.over(filtered(block.relation.plan, [_is_null(y)])))
             result = self._exists(result, with_null, JoinKind.ANTI)
         if x.nullable:

@@ -17,10 +17,11 @@ from headwater.model.delta import Delta
 from headwater.model.identity import Identity
 from headwater.model.schema import Field, Schema
 from headwater.model.time import INFINITY
+from headwater.operators.endpoints import Segments, Swept
 from headwater.operators.holistic import HOLISTIC, HolisticRows, Snapshots, evaluate
 from headwater.operators.measures import ADDITIVE, Measure, TotalsAt, Walk, needed_measures, value_of
 from headwater.operators.staircase import Staircases
-from headwater.operators.sweep import Segments, SweepOperator, SweepState, Swept
+from headwater.operators.sweep import SweepOperator, SweepState
 from headwater.operators.user_aggregates import UserAggregate, lookup
 from headwater.operators.words import fits_word
 from headwater.state.columns import Columns
@@ -155,7 +156,9 @@ class AggregateOperator(SweepOperator):
             values = columns[measure.value_names[0]]
             columns[_level(j)] = staircases.sweep(swept, columns[measure.valid_name], values, columns[_UNTIL])
 
-    def sweep(self, swept: Swept, totals: Int64Array, since: Int64Array) -> Segments:
+    def sweep(
+        self, swept: Swept, totals: Int64Array, since: Int64Array, horizon: int, *, show_open: bool
+    ) -> Segments:
         columns, weight = swept.columns, swept.columns["weight"]
         bounds, instants, first = kernel.find_instants(swept.groups, columns["time"])
         keys = len(first) - 1
@@ -163,9 +166,9 @@ class AggregateOperator(SweepOperator):
         words[:, :keys] = totals
         changed = np.zeros(len(instants), np.uint8)
         self._follow((bounds, first, weight), columns, words, changed)
-        key, start, end, source = kernel.cut_segments(instants, first, words[0], changed, since)
-        for word, total in zip(words, totals, strict=True):
-            kernel.last_totals(word, first, total)
+        cut = kernel.cut_segments(instants, first, words[0], changed, since, horizon, show_open)
+        key, start, end, source, at_horizon = cut
+        kernel.pick_totals(words, at_horizon, totals)
         return Segments(key, start, end, np.ones(len(key), np.int64), source, words)
 
     def _follow(self, walk: Walk, columns: Columns, words: Int64Array, changed: np.ndarray) -> None:
@@ -176,8 +179,11 @@ class AggregateOperator(SweepOperator):
             values = [columns[_level(j)]] if measure.is_extreme else [columns[name] for name in measure.value_names]
             counted = measure.counted
             counts = words[self._places[self._measures.index(counted)]] if counted in self._measures else words[0]
-            place = self._places[j]
-            measure.follow(walk, valid, values, counts, words[place : place + measure.words], changed)
+            place, here = self._places[j], walk
+            if self._speculative and measure.encoding == "float" and len(walk[0]) <= len(every):  # there are ties
+                weight, valid, values[0] = kernel.arrange_ties(walk[0], walk[2], valid, values[0])
+                here = (*walk[:2], weight)
+            measure.follow(here, valid, values, counts, words[place : place + measure.words], changed)
 
     def open_segments(self, totals: Int64Array, since: Int64Array) -> Segments:
         key = np.flatnonzero(totals[0] > 0)

@@ -17,7 +17,8 @@ from headwater.model.delta import Delta
 from headwater.model.identity import Identity
 from headwater.model.schema import Field, Schema
 from headwater.operators.count_sweep import CountSweepOperator
-from headwater.operators.sweep import Segments, SweepOperator, Swept
+from headwater.operators.endpoints import Segments, Swept
+from headwater.operators.sweep import SweepOperator
 from headwater.state.columns import Columns, take
 
 
@@ -47,9 +48,10 @@ class ChangesOperator(SweepOperator):
     def key_columns(self, delta: Delta, port: int) -> tuple[Identity, Sequence[pa.Array]]:
         return delta.key(), delta.columns
 
-    def sweep(self, swept: Swept, totals: Int64Array, since: Int64Array) -> Segments:
+    def sweep(self, swept: Swept, totals: Int64Array, since: Int64Array, horizon: int, *, show_open: bool) -> Segments:
         key, instant, change = sweep_changes(swept.groups, swept.columns["time"], swept.columns["weight"])
-        np.add.at(totals[0], key, change)
+        past = instant < horizon
+        np.add.at(totals[0], key[past], change[past])
         if self._kind != "signed":
             shown = np.flatnonzero(change > 0 if self._kind == "istream" else change < 0)
             key, instant, change = key[shown], instant[shown], change[shown]
@@ -86,7 +88,7 @@ class FromSignedOperator(CountSweepOperator):
     def key_columns(self, delta: Delta, port: int) -> tuple[Identity, Sequence[pa.Array]]:
         return delta.key(self.schema.names), [delta.column(n) for n in self.schema.names]
 
-    def _endpoints(self, delta: Delta, port: int, since: int, until: int) -> tuple[Columns, Columns]:
+    def _endpoints(self, delta: Delta, port: int, bounds: Sequence[tuple[int, int]]) -> list[Columns]:
         sign = delta.column(self._sign).to_numpy(zero_copy_only=False).astype(np.int64)
         key, payload = self.key_columns(delta, port)
         whole: Columns = {"time": delta.start, "low": key.low, "weight": delta.weight * sign}
@@ -95,5 +97,4 @@ class FromSignedOperator(CountSweepOperator):
         if not self._recoverable:
             whole["begins"] = (sign > 0).astype(np.uint8)
             whole |= {f"key.{i}": column for i, column in enumerate(payload)}
-        now = np.flatnonzero((delta.start >= since) & (delta.start < until))
-        return take(whole, now), take(whole, np.flatnonzero(delta.start >= until))
+        return [take(whole, np.flatnonzero((delta.start >= low) & (delta.start < high))) for low, high in bounds]

@@ -17,7 +17,8 @@ from headwater.model.delta import Delta
 from headwater.model.identity import Identity
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
-from headwater.operators.sweep import Segments, SweepOperator, Swept
+from headwater.operators.endpoints import Segments, Swept
+from headwater.operators.sweep import SweepOperator
 
 KINDS = {
     "distinct": kernel.DISTINCT,
@@ -34,7 +35,6 @@ _NO_WORDS = np.empty((0, 0), np.int64)  # the multiplicity is the whole answer
 _UNARY = ("distinct", "coalesce")
 
 
-
 class CountSweepOperator(SweepOperator):
     """DISTINCT, EXCEPT [ALL], INTERSECT [ALL], strict difference, max-union, coalesce, and semi-join by row.
 
@@ -44,9 +44,7 @@ class CountSweepOperator(SweepOperator):
     name = "count sweep"
     totals = 2
 
-    def __init__(
-        self, schema: Schema, kind: str, *, longest: int = INFINITY, speculative: bool = False
-    ) -> None:
+    def __init__(self, schema: Schema, kind: str, *, longest: int = INFINITY, speculative: bool = False) -> None:
         super().__init__(schema.types, longest=longest, speculative=speculative)
         self.schema, self._kind = schema, kind
         self._code = KINDS[kind]
@@ -61,10 +59,11 @@ class CountSweepOperator(SweepOperator):
     def key_columns(self, delta: Delta, port: int) -> tuple[Identity, Sequence[pa.Array]]:
         return delta.key(), delta.columns
 
-    def sweep(self, swept: Swept, totals: Int64Array, since: Int64Array) -> Segments:
+    def sweep(self, swept: Swept, totals: Int64Array, since: Int64Array, horizon: int, *, show_open: bool) -> Segments:
         time, weight = swept.columns["time"], swept.columns["weight"]
         port = swept.columns["port"] if self.arity > 1 else np.zeros(len(time), np.uint8)
-        parts = kernel.sweep_counts(self._code, swept.groups, time, port, weight, totals[0], totals[1], since)
+        counts = totals[0], totals[1]
+        parts = kernel.sweep_counts(self._code, swept.groups, time, port, weight, *counts, since, horizon, show_open)
         return Segments(*parts, parts[0], _NO_WORDS)
 
     def open_segments(self, totals: Int64Array, since: Int64Array) -> Segments:

@@ -37,7 +37,7 @@ def connection() -> duckdb.DuckDBPyConnection:
         _local.process, _local.connection = os.getpid(), duckdb.connect()
         _opened.append(_local.connection)
         for setting in _SETTINGS:
-            _local.connection.execute(setting)
+            _local.connection.execute(setting).fetchall()  # an unread result blocks the connection
     return _local.connection
 
 

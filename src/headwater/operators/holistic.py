@@ -27,7 +27,7 @@ from headwater.model.arrays import Int64Array
 from headwater.model.identity import Identity
 from headwater.model.order import canonical_ranks
 from headwater.model.time import BEGINNING, INFINITY
-from headwater.operators.sweep import Segments
+from headwater.operators.endpoints import Segments
 from headwater.operators.user_aggregates import UserAggregate
 from headwater.operators.words import fits_word, to_words
 from headwater.state.buckets import ExpiryBuckets
@@ -59,7 +59,7 @@ class HolisticRows:
     def segments(self) -> list[Segment]:
         return [segment for rows in self._kept.values() for segment in rows.segments()]
 
-    def append(  # noqa: PLR0913
+    def append(
         self, measure: int, key: Identity, start: Int64Array, end: Int64Array, weight: Int64Array, values: pa.Array
     ) -> None:
         if measure not in self._kept:
@@ -102,7 +102,7 @@ def _no_columns(type_: pa.DataType) -> list[np.ndarray | pa.Array]:
 class Snapshots:
     """Rows with the range of segments in which each is valid, in the order of (group, value), NULLs first."""
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self,
         asked: Identity,
         count: int,

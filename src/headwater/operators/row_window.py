@@ -1,4 +1,4 @@
-"""Show the last N elements of each partition, moving on with every A-th one (Krämer 8.18, 8.19, 17.2; Alg. 13, 14, 19)."""
+"""Show the last N elements of each partition, moving on with every A-th one (Krämer 8.18, 8.19, 17.2, Alg. 19)."""
 #  in              a |)  b |)    c |)    d |)
 #  ROWS 2          a |-----------)       d |------ …
 #                        b |-------------)
@@ -80,9 +80,9 @@ class RowWindowOperator(Operator):
     """Elements of a chronon stream, numbered in each partition by (start, canonical order), become valid from the slide
     that shows them until the one that pushes them out. Elements that never end (``SplitOperator``) need slide 1.
 
-    Strong: an element goes out when its end is final, and is held until then. ``hold=False``: it goes out when its start is
-    final, open-ended, and its end is adjusted later: only ends change, and no silent key holds up the frontier (E21).
-    Speculative: all elements seen count, and what later ones change is repaired. State: at most N + A - 1 elements a key.
+    Strong: an element goes out when its end is final and is held until then. ``hold=False``: it goes out when its start
+    is final, open-ended, and its end is adjusted later: only ends change, and no silent key holds the frontier (E21).
+    Speculative: all elements seen count, and what later ones change is repaired. State: up to N + A - 1 elements a key.
     """
 
     name = "row window"

@@ -39,10 +39,10 @@ class SplitState:
 
 
 class SplitOperator(Operator):
-    """Pieces of ``length`` from each element's own start on; the last may be shorter. Length 1 gives chronons (Rstream).
+    """Pieces of ``length`` from each element's own start on; the last may be shorter. Length 1: chronons (Rstream).
 
-    An element that ends is cut at once. One that never ends gives the pieces that start before the frontier, and at the end
-    of time what is left as one row [h, INFINITY): windows read that as an element at every instant from h on.
+    An element that ends is cut at once. One that never ends gives the pieces that start before the frontier, and at the
+    end of time what is left as one row [h, INFINITY): windows read that as an element at every instant from h on.
     State: elements that never end, until they are adjusted.
     """
 
@@ -110,7 +110,7 @@ class SplitOperator(Operator):
         return pieces.consolidate() if (pieces.weight < 0).any() else pieces
 
     def _open(self, state: SplitState, delta: Delta, first: Int64Array) -> Delta:
-        """Rows that never end: the piece that reaches over the frontier has come before, the others wait for their time."""
+        """Rows that never end: the piece that reaches over the frontier has come before, the others wait."""
         over = first < state.frontier
         after = np.where(over, saturating_add(first, self._length), first)
         self._wait(state, delta, after)

@@ -14,7 +14,7 @@ import numpy as np
 
 from headwater.kernels.staircase import sweep_staircases
 from headwater.model.arrays import Int64Array
-from headwater.operators.sweep import Swept
+from headwater.operators.endpoints import Swept
 from headwater.state.groups import LatestGroups
 from headwater.state.store import Segment, Store
 

@@ -14,22 +14,21 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from headwater.kernels.segments import cancel_equal
-from headwater.kernels.sort import sort_by_key_time
+from headwater.kernels.segments import cancel_equal, find_sorted
 from headwater.kernels.sweep_counts import first_marked
 from headwater.model.arrays import BoolArray, Int64Array
 from headwater.model.delta import Delta
 from headwater.model.identity import Identity, is_recoverable, recover
-from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.operators.base import Operator, Step
+from headwater.operators.endpoints import Segments, Swept, both_ends
 from headwater.state.buckets import ExpiryBuckets
-from headwater.state.columns import Column, Columns, concat, concat_column, rows_of, take, take_column
+from headwater.state.columns import Columns, concat, rows_of, take
 from headwater.state.hold_counts import HoldCounts
 from headwater.state.holds import Holds
 from headwater.state.latest import Found, LatestWins
@@ -37,46 +36,6 @@ from headwater.state.runs import TimeRuns
 from headwater.state.store import Segment, Store
 
 _NONE = np.empty(0, np.uint64)
-
-
-class Segments(NamedTuple):
-    """Pieces of answer: which of the swept keys, the interval, the multiplicity, and where its totals are in ``words``."""
-
-    key: Int64Array
-    start: Int64Array
-    end: Int64Array
-    weight: Int64Array
-    source: Int64Array
-    words: Int64Array  # totals by (word, source), float totals as their bits
-
-    def take(self, indices: np.ndarray) -> Segments:
-        return Segments(*(a[indices] for a in self[:5]), self.words)
-
-
-class Swept(NamedTuple):
-    """The endpoints of a tick by (key, time)."""
-
-    columns: Columns  # numpy columns, sorted
-    groups: Int64Array  # where each key begins, and the end
-    key: Identity  # one entry a key
-    order: Int64Array  # the permutation that sorted the endpoints
-    payload: Columns  # key columns of the endpoints, not sorted
-
-    @classmethod
-    def group(cls, endpoints: Columns) -> Swept:
-        low, high = endpoints["low"], endpoints.get("high", _NONE)
-        order, groups = sort_by_key_time(low, high, endpoints["time"])
-        columns = {n: c[order] for n, c in endpoints.items() if isinstance(c, np.ndarray) and n not in ("low", "high")}
-        columns["weight"] = columns["weight"].astype(np.int64, copy=False)
-        payload = {n: c for n, c in endpoints.items() if isinstance(c, pa.Array)}
-        return cls(columns, groups, Identity(low, high).take(order[groups[:-1]]), order, payload)
-
-    def first(self, known: int) -> Swept:
-        """The same keys with only the endpoints that were among the first ``known`` ones before sorting."""
-        kept = self.order < known
-        counts = np.add.reduceat(kept.astype(np.int64), self.groups[:-1])
-        groups = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        return self._replace(columns={n: c[kept] for n, c in self.columns.items()}, groups=groups, order=self.order[kept])
 
 
 class SweepState:
@@ -111,9 +70,7 @@ class SweepOperator(Operator):
     totals: int
     """How many int64 words of totals a key has (float totals as their bits)."""
 
-    def __init__(
-        self, key_types: Sequence[pa.DataType], *, longest: int = INFINITY, speculative: bool = False
-    ) -> None:
+    def __init__(self, key_types: Sequence[pa.DataType], *, longest: int = INFINITY, speculative: bool = False) -> None:
         self._longest = longest  # a strong segment is not held longer than so many instants (Krämer 11.7.2, l_max)
         self._key_types = tuple(key_types)
         self._recoverable = is_recoverable(key_types)
@@ -133,8 +90,11 @@ class SweepOperator(Operator):
         """Before final endpoints are swept: add columns to them that need the state."""
 
     @abstractmethod
-    def sweep(self, swept: Swept, totals: Int64Array, since: Int64Array) -> Segments:
-        """Closed segments; totals and since are brought up to the last endpoint, in place."""
+    def sweep(self, swept: Swept, totals: Int64Array, since: Int64Array, horizon: int, *, show_open: bool) -> Segments:
+        """Segments by (key, start): those that an endpoint closes, and, to be shown, the open one at the end of each key.
+
+        totals and since are brought up to the last endpoint before the horizon, in place.
+        """
 
     @abstractmethod
     def open_segments(self, totals: Int64Array, since: Int64Array) -> Segments:
@@ -173,8 +133,8 @@ class SweepOperator(Operator):
         self.forget_rows(state, frontier)
         return result
 
-    def _endpoints(self, delta: Delta, port: int, since: int, until: int) -> tuple[Columns, Columns]:
-        """Both ends of every row, before ``until`` and from it on; starts before ``since`` cancel and are left out."""
+    def _endpoints(self, delta: Delta, port: int, bounds: Sequence[tuple[int, int]]) -> list[Columns]:
+        """Both ends of every row, those in [low, high) for each of the bounds; what ends at INFINITY has no end."""
         key, payload = self.key_columns(delta, port)
         rows: Columns = {"low": key.low} | self.value_columns(delta, port)
         if len(key.high):
@@ -182,17 +142,12 @@ class SweepOperator(Operator):
         if self.arity > 1:
             rows["port"] = np.full(len(delta), port, np.uint8)
         columns = {} if self._recoverable else {f"key.{i}": column for i, column in enumerate(payload)}
-        begins_now = _where((delta.start >= since) & (delta.start < until))
-        ends_now = _where(delta.end < until)
-        begins_later = _where(delta.start >= until)
-        ends_later = _where((delta.end >= until) & (delta.end != INFINITY))
-        now = _both_ends(delta, rows, columns, begins_now, ends_now)
-        return now, _both_ends(delta, rows, columns, begins_later, ends_later)
+        return [both_ends(delta, rows, columns, low, high) for low, high in bounds]
 
     def _finish(self, state: SweepState, inputs: tuple[Delta, ...], frontier: int) -> Step:
         """Strong form: everything before the frontier is final."""
         due = self._take_due(state, inputs, frontier)
-        results = [self._sweep_base(state, due, holding=True)] if due is not None else []
+        results = [self._sweep_due(state, due)] if due is not None else []
         state.frontier = frontier
         if frontier == INFINITY:
             results.append(self._flush(state))
@@ -207,7 +162,8 @@ class SweepOperator(Operator):
         later: list[Columns] = []
         for port, delta in enumerate(inputs):
             if len(delta):
-                now, rest = self._endpoints(delta, port, state.frontier, frontier)
+                # Starts before the old frontier cancel each other (legality).
+                now, rest = self._endpoints(delta, port, [(state.frontier, frontier), (frontier, INFINITY)])
                 due.append(now)
                 later.append(rest)
         due += state.endpoints.advance(frontier)
@@ -216,18 +172,15 @@ class SweepOperator(Operator):
         due = [part for part in due if rows_of(part)]
         return concat(due) if due else None
 
-    def _sweep_base(self, state: SweepState, due: Columns, *, holding: bool) -> Delta:
+    def _sweep_due(self, state: SweepState, due: Columns) -> Delta:
         """Merge final endpoints into the totals; what that closes is the answer."""
         swept = Swept.group(due)
         found, totals, since = self._load(state, swept.key)
         before = since.copy()
         self.prepare(state, swept)
-        closed = self.sweep(swept, totals, since)
-        since[self.is_silent(totals)] = INFINITY  # nothing is held back
+        closed = self.sweep(swept, totals, since, INFINITY, show_open=False)
         payload = self._payload(state, swept, found)
         self._save(state, swept.key, found, totals, since, payload)
-        if not holding:
-            return Delta.empty(self.schema)
         state.holds.move(before, since)
         if self._longest < INFINITY:
             moved = np.flatnonzero((since != before) & (since != INFINITY))
@@ -241,7 +194,7 @@ class SweepOperator(Operator):
         since[found.segment < 0] = INFINITY
         return found, np.ascontiguousarray(record[:, :-1].T), since
 
-    def _save(  # noqa: PLR0913
+    def _save(
         self,
         state: SweepState,
         key: Identity,
@@ -250,6 +203,7 @@ class SweepOperator(Operator):
         since: Int64Array,
         payload: Columns,
     ) -> None:
+        since[self.is_silent(totals)] = INFINITY  # nothing is open
         record = np.empty((len(since), self.totals + 1), np.int64)
         record[:, :-1], record[:, -1] = totals.T, since
         state.base.put(key, record, payload, self.is_dead(totals), found)
@@ -323,25 +277,27 @@ class SweepOperator(Operator):
     # -- speculative form -------------------------------------------------------------------------------------------
 
     def _speculate(self, state: SweepState, inputs: tuple[Delta, ...], frontier: int) -> Step:
-        tau = max(state.tau, state.reached, min(frontier, INFINITY - 1))
+        tau = max(state.tau, min(frontier, INFINITY - 1))
         for delta in inputs:
             begun = delta.start[delta.weight > 0]
             tau = max(tau, int(begun.max())) if len(begun) else tau
         news = state.endpoints.between(state.tau + 1, tau + 1) if tau > state.tau else []
+        passed = state.endpoints.advance(frontier)
         for port, delta in enumerate(inputs):
             if len(delta):
-                news = [*news, self._endpoints(delta, port, state.frontier, tau + 1)[0]]
+                bounds = [(state.frontier, tau + 1), (frontier, INFINITY)]
+                shown, later = self._endpoints(delta, port, bounds)
+                state.endpoints.append(later)
+                news = [*news, shown]
         news = [part for part in news if rows_of(part)]
-        result = Delta.empty(self.schema)
+        result, touched = Delta.empty(self.schema), Identity(_NONE, _NONE)
         if news:
             fresh = concat(news)
-            result = self._repair(state, fresh, inputs)
+            result, touched = self._repair(state, fresh, inputs, frontier)
             self._remember(state, fresh, frontier)
         else:
             self.remember_rows(state, inputs)
-        due = self._take_due(state, inputs, frontier)
-        if due is not None:
-            self._sweep_base(state, due, holding=False)
+        self._fold(state, passed, touched)
         state.frontier, state.tau = frontier, tau
         assert state.recent is not None
         if frontier == INFINITY:
@@ -350,37 +306,49 @@ class SweepOperator(Operator):
             state.recent.expire(frontier - 1)
         return Step(result, frontier)
 
-    def _repair(self, state: SweepState, fresh: Columns, inputs: tuple[Delta, ...]) -> Delta:
-        """The answer of the touched keys with the fresh endpoints, less the answer without them."""
+    def _repair(
+        self, state: SweepState, fresh: Columns, inputs: tuple[Delta, ...], frontier: int
+    ) -> tuple[Delta, Identity]:
+        """The answer of the touched keys with the fresh endpoints, less the answer without them; and these keys.
+
+        Their totals are brought up to the frontier on the way.
+        """
         assert state.recent is not None
-        touched = Swept.group(fresh)
-        _, known = state.recent.probe(touched.key)
+        swept = Swept.group(fresh)
+        which, known = state.recent.probe(swept.key)
         old_rows = 0
-        if rows_of(known):
-            known = take(known, np.flatnonzero(known["time"] >= state.frontier))  # older ones are in the base
-            old_rows = rows_of(known)
-        after = Swept.group(concat([{n: known[n] for n in fresh}, fresh])) if old_rows else touched
-        found, totals, since = self._load(state, after.key)
-        payload = self._payload(state, after, found)
-        new = self._answer(after, totals.copy(), since.copy())
-        old = self._answer(after.first(old_rows), totals, since)
+        if len(which):
+            rows = np.flatnonzero(known["time"] >= state.frontier)  # older ones are in the totals
+            old_rows = len(rows)
+            swept = swept.join(which[rows], take({n: known[n] for n in fresh if n not in ("low", "high")}, rows))
+        found, totals, since = self._load(state, swept.key)
+        payload = self._payload(state, swept, found)
+        old = self.sweep(swept.first(old_rows), totals.copy(), since.copy(), BEGINNING, show_open=True)
+        new = self.sweep(swept, totals, since, frontier, show_open=True)
         keep_old, keep_new = cancel_equal(*old, *new)
         old, new = old.take(keep_old), new.take(keep_new)
-        gone = self.output(state, after.key, old, self._keys_of(after.key, payload, old.key)).negate()
+        gone = self.output(state, swept.key, old, self._keys_of(swept.key, payload, old.key)).negate()
         self.remember_rows(state, inputs)
-        come = self.output(state, after.key, new, self._keys_of(after.key, payload, new.key))
-        return Delta.concat(self.schema, [gone, come])
+        come = self.output(state, swept.key, new, self._keys_of(swept.key, payload, new.key))
+        moved = np.flatnonzero(swept.columns["time"][swept.groups[:-1]] < frontier)
+        if len(moved):
+            found = Found(found.segment[moved], found.row[moved])
+            self._save(state, swept.key.take(moved), found, totals[:, moved], since[moved], take(payload, moved))
+        return Delta.concat(self.schema, [gone, come]), swept.key
 
-    def _answer(self, swept: Swept, totals: Int64Array, since: Int64Array) -> Segments:
-        """Closed and open segments, by (key, start)."""
-        closed = self.sweep(swept, totals, since)
-        last = self.open_segments(totals, since)
-        both = Segments(
-            *(np.concatenate([a, b]) for a, b in zip(closed[:4], last[:4], strict=True)),
-            np.concatenate([closed.source, last.source + closed.words.shape[1]]),
-            np.concatenate([closed.words, last.words], axis=1),
-        )
-        return both.take(np.argsort(both.key, kind="stable"))
+    def _fold(self, state: SweepState, passed: list[Columns], touched: Identity) -> None:
+        """Bring the totals of the other keys up to the frontier; nothing of what they show changes."""
+        parts = []
+        for part in passed:
+            seen = part["time"] <= state.tau  # later ones were fresh, and so their keys touched
+            seen &= ~find_sorted(*touched, part["low"], part.get("high", _NONE))
+            parts.append(take(part, np.flatnonzero(seen)))
+        parts = [part for part in parts if rows_of(part)]
+        if parts:
+            swept = Swept.group(concat(parts))
+            found, totals, since = self._load(state, swept.key)
+            self.sweep(swept, totals, since, INFINITY, show_open=False)
+            self._save(state, swept.key, found, totals, since, self._payload(state, swept, found))
 
     @staticmethod
     def _remember(state: SweepState, fresh: Columns, frontier: int) -> None:
@@ -389,33 +357,3 @@ class SweepOperator(Operator):
             key = Identity(kept["low"], kept.get("high", _NONE))
             columns = {n: c for n, c in kept.items() if n not in ("low", "high")}
             state.recent.append(key, kept["time"], columns)
-
-
-def _where(mask: BoolArray) -> Int64Array | None:
-    """The rows of the mask; None for all of them."""
-    return None if mask.all() else np.flatnonzero(mask)
-
-
-def _both_ends(
-    delta: Delta, rows: Columns, payload: Columns, begins: Int64Array | None, ends: Int64Array | None
-) -> Columns:
-    """Endpoints of the rows: weight +w where they begin, -w where they end; only beginnings carry the key's columns."""
-
-    def pick(column: Column, which: Int64Array | None) -> Column:
-        return column if which is None else take_column(column, which)
-
-    def join(column: Column) -> Column:
-        return concat_column([pick(column, begins), pick(column, ends)])
-
-    starts, weight = pick(delta.start, begins), pick(delta.weight, begins)
-    columns: Columns = {
-        "time": concat_column([starts, pick(delta.end, ends)]),
-        "weight": concat_column([weight, -pick(delta.weight, ends)]),
-    }
-    columns |= {name: join(column) for name, column in rows.items()}
-    if payload:
-        count = len(delta) if ends is None else len(ends)
-        columns["begins"] = np.repeat(np.array([1, 0], np.uint8), [len(starts), count])
-        for name, column in payload.items():
-            columns[name] = concat_column([pick(column, begins), pa.nulls(count, column.type)])
-    return columns

@@ -22,8 +22,8 @@ class TimeWindowOperator(Operator):
     """An element of a chronon stream at s is valid from the first slide that sees it until the first that does not any
     more: the window that begins to show at ka - 1 covers the w instants up to there. Stateless.
 
-    A row [h, INFINITY) is the tail of an element that never ends (``SplitOperator``): it occurs at every instant from h on,
-    so its multiplicity grows until the whole window is full of it.
+    A row [h, INFINITY) is the tail of an element that never ends (``SplitOperator``): it occurs at every instant from h
+    on, so its multiplicity grows until the whole window is full of it.
     """
 
     name = "time window"

@@ -24,7 +24,10 @@ class UnionOperator(Operator):
         return (None, None)
 
     def step(self, state: Any, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
-        typed = [d.with_columns(self.schema, [_as(c, f.type) for c, f in zip(d.columns, self.schema, strict=True)]) for d in inputs]
+        typed = [
+            d.with_columns(self.schema, [_as(c, f.type) for c, f in zip(d.columns, self.schema, strict=True)])
+            for d in inputs
+        ]
         return Step(Delta.concat(self.schema, typed), min(frontiers))
 
 

@@ -115,7 +115,7 @@ class UserAggregate:
 _registry: dict[str, UserAggregate] = {}
 
 
-def register_aggregate(  # noqa: PLR0913
+def register_aggregate(
     name: str,
     *,
     init: Callable[[Any], Any],

@@ -69,7 +69,7 @@ class Lowering:
         node = self._graph.add(operator, *(i.node for i in inputs))
         return _Lowered(node, all(i.final for i in inputs) if final is None else final)
 
-    def _build(self, plan: n.Plan, inputs: list[_Lowered], *, speculative: bool) -> _Lowered:  # noqa: PLR0911, PLR0912
+    def _build(self, plan: n.Plan, inputs: list[_Lowered], *, speculative: bool) -> _Lowered:
         schema = plan.schema
         final = not speculative  # a strong sweep emits only final rows, whatever its inputs do
         match plan:

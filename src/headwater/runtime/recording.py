@@ -46,6 +46,7 @@ def read_recording(
 ) -> list[Tick]:
     """The ticks of a recording: at its tick lines, or else every ``batch`` elements, or all in one.
 
+    The last one is what comes after the last cut, perhaps nothing.
     Every element is checked against the columns of its stream and against all that came before it.
     """
     try:
@@ -114,7 +115,7 @@ class _Reader:
             if entry is None or (not ticked and size == batch):
                 ticks.append(current)
                 current, size = Tick(), 0
-        return [*ticks, current] if size or not ticks else ticks
+        return [*ticks, current]
 
 
 class _Stream:

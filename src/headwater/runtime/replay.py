@@ -65,7 +65,7 @@ def replay(
 
 
 def _ended(ticks: Sequence[Tick], schemas: dict[str, Schema]) -> list[Tick]:
-    """The last tick also says that nothing more comes; a tick line at the very end keeps it apart."""
+    """The last tick also says that nothing more comes."""
     everything = dict.fromkeys(schemas, INFINITY)
     return [*ticks[:-1], Tick(ticks[-1].elements, everything)]
 

@@ -38,7 +38,7 @@ def compress(columns: Columns, names: Iterable[str]) -> Columns:
         least, most = column.min(), column.max()
         if least == most:
             packed[name] = np.broadcast_to(column[:1].copy(), len(column))
-        elif column.dtype == np.int64 and -128 <= least and most <= 127:
+        elif column.dtype == np.int64 and least >= -128 and most <= 127:
             packed[name] = column.astype(np.int8)
     return packed
 

@@ -108,9 +108,7 @@ class LatestWins:
     def _write(self, columns: Columns) -> Segment:
         low = columns["low"]
         assert isinstance(low, np.ndarray)
-        return self._store.write(
-            compress(columns, ["dead"]) | {"directory": build_directory(low)}, rows=len(low)
-        )
+        return self._store.write(compress(columns, ["dead"]) | {"directory": build_directory(low)}, rows=len(low))
 
     def _merge(self, older: Segment, newer: Segment, *, bottom: bool) -> Segment:
         a, b = older.columns, newer.columns

@@ -98,7 +98,7 @@ class KeyQueues:
         return out
 
     def take(self, located: Located, chosen: Int64Array) -> tuple[Int64Array, list[dict[str, pa.Array]]]:
-        """The columns of the chosen located rows, a part for each segment that has some, and in which order they come."""
+        """The columns of the chosen located rows, a part a segment, and in which order those come."""
         order: list[Int64Array] = []
         parts: list[dict[str, pa.Array]] = []
         origin, row = located.segment[chosen], located.row[chosen]
@@ -172,7 +172,7 @@ class KeyQueues:
     # -- the end of time --------------------------------------------------------------------------------------------
 
     def live(self) -> tuple[Identity, Int64Array, Int64Array, Columns, Columns]:
-        """(keys, counts, offsets, columns with ``time``, scalars) of every queue; rows that have left may be in front."""
+        """(keys, counts, offsets, columns with ``time``, scalars) of all queues; rows that have left may come first."""
         while len(self._segments) > 1:
             self._merge_last()
         if not self._segments:

@@ -27,7 +27,7 @@ class Segment:
 
     __slots__ = ("_columns", "_path", "bytes", "least", "most", "name", "rows")
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self, name: str, rows: int, size: int, least: int, most: int, columns: Columns | None, path: Path | None = None
     ) -> None:
         self.name, self.rows, self.bytes, self.least, self.most = name, rows, size, least, most

@@ -17,7 +17,7 @@ from attrs import field, frozen
 from headwater.algebra.nodes import Plan
 from headwater.errors import StreamError
 from headwater.model.delta import Delta
-from headwater.model.element import Element, Stable
+from headwater.model.element import Adjust, Element, Insert, Stable
 from headwater.model.history import History, show
 from headwater.model.time import BEGINNING, INFINITY, render
 from headwater.model.validity import StreamValidator
@@ -106,9 +106,10 @@ def _before(trial: Trial) -> Streams:
 
 def _trials(case: Case, *, thorough: bool) -> Iterator[Trial]:
     dice = Dice(case.seed)
+    lasting = {n for n, s in case.streams.items() if any(INFINITY in _ends(e) for e in s)}
     for speculative in (False, True):
         ticks = _ticks(dice, case.streams)
-        look_at = dice.integer(0, len(ticks) - 1) if speculative and is_prompt(case.plan) else None
+        look_at = dice.integer(0, len(ticks) - 1) if speculative and is_prompt(case.plan, lasting) else None
         yield Trial("as given", ticks, speculative, look_at=look_at)
     names = ["reordered", "2 shards", "5 shards", "ghosts", "later"]
     if thorough:
@@ -118,6 +119,12 @@ def _trials(case: Case, *, thorough: bool) -> Iterator[Trial]:
     else:
         name = "files" if dice.chance(2) else dice.pick(names)
         yield _variant(case, dice, name, speculative=dice.chance(50))
+
+
+def _ends(element: Element) -> tuple[int, ...]:
+    if isinstance(element, Insert):
+        return (element.end,)
+    return (element.new_end,) if isinstance(element, Adjust) else ()
 
 
 def _variant(case: Case, dice: Choices, name: str, *, speculative: bool) -> Trial:

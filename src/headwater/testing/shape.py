@@ -85,10 +85,14 @@ def is_exact(plan: Plan) -> bool:
     return all(call.function not in INEXACT for call in calls)
 
 
-def is_prompt(plan: Plan) -> bool:
-    """Does what an operator knows of time reach the answer? Not through filters, nor through several sweeps.
+def is_prompt(plan: Plan, lasting: Collection[str]) -> bool:
+    """Does what has arrived show in a speculative answer at once?
 
-    A speculative sweep shows the answer up to the largest start it has seen, so rows that never reach it are missed.
+    Not through filters, nor through several sweeps: each shows the answer up to the largest start that it has seen
+    itself. And an element that never ends is cut into instants only as far as the frontier.
     """
     passing = (Source, Project, Union, Split, Granularity, TimeWindow)
-    return sum(not isinstance(node, passing) for node in plan.walk()) <= 1
+    if sum(not isinstance(node, passing) for node in plan.walk()) > 1:
+        return False
+    cutting = (node.inputs[0] for node in plan.walk() if isinstance(node, (Split, TimeWindow, RowWindow)))
+    return not any(lasts(below, lasting) for below in cutting)

@@ -1,0 +1,99 @@
+"""The endpoints of a tick: rows cut into where they begin and where they end, sorted by key and time."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.kernels.merge import take_two
+from headwater.kernels.segments import merge_endpoints
+from headwater.kernels.sort import sort_by_key_time
+from headwater.model.arrays import BoolArray, Int64Array
+from headwater.model.delta import Delta
+from headwater.model.identity import Identity
+from headwater.state.columns import Column, Columns, concat_column, take, take_column
+
+_NONE = np.empty(0, np.uint64)
+
+
+class Segments(NamedTuple):
+    """Pieces of answer: which of the swept keys, the interval, the multiplicity, and where its totals are in ``words``."""
+
+    key: Int64Array
+    start: Int64Array
+    end: Int64Array
+    weight: Int64Array
+    source: Int64Array
+    words: Int64Array  # totals by (word, source), float totals as their bits
+
+    def take(self, indices: np.ndarray) -> Segments:
+        return Segments(*(a[indices] for a in self[:5]), self.words)
+
+
+class Swept(NamedTuple):
+    """The endpoints of a tick by (key, time)."""
+
+    columns: Columns  # numpy columns, sorted
+    groups: Int64Array  # where each key begins, and the end
+    key: Identity  # one entry a key
+    order: Int64Array  # the permutation that sorted the endpoints
+    payload: Columns  # key columns of the endpoints, not sorted
+
+    @classmethod
+    def group(cls, endpoints: Columns) -> Swept:
+        low, high = endpoints["low"], endpoints.get("high", _NONE)
+        order, groups = sort_by_key_time(low, high, endpoints["time"])
+        columns = {n: c[order] for n, c in endpoints.items() if isinstance(c, np.ndarray) and n not in ("low", "high")}
+        columns["weight"] = columns["weight"].astype(np.int64, copy=False)
+        payload = {n: c for n, c in endpoints.items() if isinstance(c, pa.Array)}
+        return cls(columns, groups, Identity(low, high).take(order[groups[:-1]]), order, payload)
+
+    def join(self, key: Int64Array, endpoints: Columns) -> Swept:
+        """With further endpoints of the same keys (``key`` says which); they come first in the payload."""
+        by_key = np.lexsort((endpoints["time"], key))
+        mine = take({n: endpoints[n] for n in self.columns}, by_key)
+        order, groups = merge_endpoints(key[by_key], mine["time"], self.groups, self.columns["time"])
+        columns = {n: take_two(np.ascontiguousarray(mine[n]), c, order) for n, c in self.columns.items()}
+        payload = {n: concat_column([endpoints[n], c]) for n, c in self.payload.items()}
+        return Swept(columns, groups, self.key, take_two(by_key, self.order + len(key), order), payload)
+
+    def first(self, known: int) -> Swept:
+        """The same keys with only the endpoints that were among the first ``known`` ones before sorting."""
+        kept = self.order < known
+        counts = np.add.reduceat(kept.astype(np.int64), self.groups[:-1])
+        groups = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        return self._replace(
+            columns={n: c[kept] for n, c in self.columns.items()}, groups=groups, order=self.order[kept]
+        )
+
+
+def _where(mask: BoolArray) -> Int64Array | None:
+    """The rows of the mask; None for all of them."""
+    return None if mask.all() else np.flatnonzero(mask)
+
+
+def both_ends(delta: Delta, rows: Columns, payload: Columns, low: int, high: int) -> Columns:
+    """Endpoints in [low, high): weight +w where rows begin, -w where they end; only beginnings carry the key's columns."""
+    begins = _where((delta.start >= low) & (delta.start < high))
+    ends = _where((delta.end >= low) & (delta.end < high))
+
+    def pick(column: Column, which: Int64Array | None) -> Column:
+        return column if which is None else take_column(column, which)
+
+    def join(column: Column) -> Column:
+        return concat_column([pick(column, begins), pick(column, ends)])
+
+    starts, weight = pick(delta.start, begins), pick(delta.weight, begins)
+    columns: Columns = {
+        "time": concat_column([starts, pick(delta.end, ends)]),
+        "weight": concat_column([weight, -pick(delta.weight, ends)]),
+    }
+    columns |= {name: join(column) for name, column in rows.items()}
+    if payload:
+        count = len(delta) if ends is None else len(ends)
+        columns["begins"] = np.repeat(np.array([1, 0], np.uint8), [len(starts), count])
+        for name, column in payload.items():
+            columns[name] = concat_column([pick(column, begins), pa.nulls(count, column.type)])
+    return columns

@@ -1,0 +1,72 @@
+"""Plans as short text, for tests that look at their shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from headwater.algebra import nodes as n
+from headwater.language.binder import bind_script
+from headwater.model.time import INFINITY
+from headwater.operators.expression import quote
+
+STREAMS = """
+CREATE STREAM bid (item INT, price DOUBLE, bidder STRING);
+CREATE STREAM auction (item INT, seller STRING, reserve DECIMAL(10,2), opened TIMESTAMP);
+CREATE STREAM closed (item INT NOT NULL, at BIGINT NOT NULL);
+"""
+
+
+def outline(plan: n.Plan, depth: int = 0) -> str:
+    """One line a node, inputs indented below it."""
+    lines = [f"{'  ' * depth}{_line(plan)}".rstrip(), *(outline(child, depth + 1) for child in plan.inputs)]
+    return "\n".join(lines)
+
+
+def _line(plan: n.Plan) -> str:
+    name = type(plan).__name__
+    match plan:
+        case n.Source():
+            return plan.name
+        case n.Project():
+            return f"{name} {', '.join(c if s.sql == quote(c) else f'{c}: {s.sql}' for c, s in plan.expressions)}"
+        case n.Filter():
+            return f"{name} {plan.predicate.sql}"
+        case n.Join():
+            keys = " ".join(f"{a}={b}" for a, b in plan.keys)
+            residual = f" if {plan.residual.sql}" if plan.residual else ""
+            return f"{name} {plan.kind.value} [{keys}]{residual}"
+        case n.Aggregate():
+            return f"{name} [{' '.join(plan.keys)}] {', '.join(map(_call, plan.calls))}"
+        case n.TimeWindow():
+            size = "unbounded" if plan.size == INFINITY else plan.size
+            return f"{name} {size}{'' if plan.slide == 1 else f' slide {plan.slide}'}"
+        case n.RowWindow():
+            slide = "" if plan.slide == 1 else f" slide {plan.slide}"
+            return f"{name} {plan.rows}{slide} [{' '.join(plan.partition)}]"
+        case n.SetOperation():
+            return f"{name} {plan.kind.value}"
+        case n.Granularity():
+            return f"{name} {plan.granule}"
+        case n.Split():
+            return f"{name} {plan.length}"
+    return name
+
+
+def _call(call: n.AggregateCall) -> str:
+    distinct = "DISTINCT " if call.distinct else ""
+    condition = f" if {call.filter}" if call.filter else ""
+    return f"{call.output}={call.function}({distinct}{call.argument or '*'}){condition}"
+
+
+@pytest.fixture
+def shape() -> Callable[[str], str]:
+    """The outline of the plan of a query over ``STREAMS``."""
+
+    def bound(sql: str) -> str:
+        script = bind_script(STREAMS + sql)
+        query = script.result or script.named[-1]
+        return outline(query.plan)
+
+    return bound

@@ -1,0 +1,36 @@
+"""Mistakes and what is said about them: whole messages, in ``mistakes.test``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headwater.errors import SqlError
+from headwater.language.binder import bind_script
+
+STREAMS = """\
+CREATE STREAM s (x INT, y STRING, d DOUBLE, t TIMESTAMP, b BOOLEAN, a ARRAY<INT>, r STRUCT<f: INT>);
+CREATE STREAM u (x INT NOT NULL, z STRING);
+"""
+
+
+def mistakes() -> list[tuple[str, str]]:
+    """Pairs of a script and its message; ``----`` stands between them, two empty lines after them."""
+    text = (Path(__file__).parent / "mistakes.test").read_text()
+    pairs = [case.partition("\n----\n") for case in text.split("\n\n\n") if case.strip()]
+    return [(script.lstrip("\n"), message.rstrip("\n")) for script, _, message in pairs]
+
+
+@pytest.mark.parametrize(("script", "message"), mistakes(), ids=[script for script, _ in mistakes()])
+def test_a_mistake_is_explained(script: str, message: str):
+    with pytest.raises(SqlError) as caught:
+        bind_script(STREAMS + script)
+    assert str(caught.value) == message
+
+
+def test_every_mistake_has_a_place():
+    for script, _ in mistakes():
+        with pytest.raises(SqlError) as caught:
+            bind_script(STREAMS + script)
+        assert caught.value.line > 0, script
