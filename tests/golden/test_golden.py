@@ -8,8 +8,8 @@ A vector is a ``[[case]]`` in one of the files beside this one:
     plan = "SetOperation(S1, S2, SetKind.EXCEPT_ALL)"
     expect = "c 1-8, a 5-11, d 9-14, a 9-10, b 15-17"
 
-``streams`` and ``expect`` are timelines (see ``headwater.testing.timeline``) or tables of snapshots: ``{4 = "a*3, b"}``.
-A stream has the column "x STRING" unless ``columns`` says otherwise. ``plan`` is Python over the nodes of the algebra,
+``streams`` and ``expect`` are timelines (``headwater.testing.timeline``) or tables of snapshots: ``{4 = "a*3, b"}``. A
+stream has the column "x STRING" unless ``columns`` says otherwise. ``plan`` is Python over the nodes of the algebra,
 the streams and what ``let`` names; ``sql`` is a script without its CREATE STREAMs; with neither, each stream must have
 the expected history itself. ``columns``, ``streams`` and ``let`` may also stand once for a whole file. ``ticks`` say what
 arrives when, and what the speculative form then ``shows``. ``exact``: these very elements, not just their history.
@@ -21,6 +21,7 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -168,10 +169,11 @@ def arrivals(case: Case, names: list[str]) -> Iterator[tuple[str, list[Tick]]]:
         yield "tick by tick", [*ticks, end]
         return
     single: list[Tick] = [{name: part} for name in reversed(names) for part in _followed(streams[name])]
-    yield "stream by stream", [*single, end]
-    if len(names) > 1 and all(map(_is_ordered, streams.values())):
-        single.sort(key=lambda tick: next(e.start for part in tick.values() for e in part))
-        yield "one element a tick", [*single, end]
+    if len(names) > 1:
+        yield "stream by stream", [*single, end]
+    if all(map(_is_ordered, streams.values())):
+        single.sort(key=lambda tick: next(part[0].start for part in tick.values()))
+    yield "one element a tick", [*single, end]
 
 
 def _is_ordered(elements: list[Element]) -> bool:
@@ -180,8 +182,9 @@ def _is_ordered(elements: list[Element]) -> bool:
 
 
 def _followed(elements: list[Element]) -> list[list[Element]]:
-    """One element each; where a stream is ordered by start, its frontier follows."""
-    return [[e, Stable(e.start)] if _is_ordered(elements) else [e] for e in elements]
+    """One element each, with all its copies; where a stream is ordered by start, its frontier follows."""
+    ordered = _is_ordered(elements)
+    return [[*copies, Stable(e.start)] if ordered else [*copies] for e, copies in groupby(elements)]
 
 
 # -- operators --------------------------------------------------------------------------------------------------------

@@ -103,8 +103,6 @@ def _run_replay(
     from headwater.runtime.replay import load_script, replay
 
     bound = load_script(script)
-    for notice in bound.notices:
-        typer.echo(str(notice), err=True)
     lines = replay(
         bound,
         recording,
@@ -118,6 +116,8 @@ def _run_replay(
         sys.stdout.write(text)
     else:
         _write_whole(output, text)
+    for notice in bound.notices:
+        typer.echo(str(notice), err=True)
 
 
 def _write_whole(path: Path, text: str) -> None:

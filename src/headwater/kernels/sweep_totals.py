@@ -14,7 +14,7 @@ from numba import njit
 
 COUNT, INTEGER, WIDE, FLOAT, SQUARES, FINGERPRINT, LEAST, MOST = range(8)
 """What a measure keeps. Words: COUNT n; INTEGER low, high; WIDE low, high, top; FLOAT sum, rest, special; SQUARES sum, rest,
-tail, huge; FINGERPRINT hash of the multiset; LEAST and MOST the extreme value as an ordered word."""
+tail, huge; FINGERPRINT hash of the multiset; LEAST and MOST the extreme value."""
 
 WORDS = (1, 2, 3, 3, 4, 1, 1, 1)
 
@@ -310,20 +310,6 @@ def squared_spreads(count, sums, rests, squares, square_rests, square_tails):
         total, rest, tail = _add_product(total, rest, tail, -rest_, rest_)
         out[i] = max(total, 0.0)
     return out
-
-
-@njit(cache=True, nogil=True)
-def follow_level(bounds, first, values, counts, levels, changed):
-    """A value that is known from each instant on, at its last endpoint; zero where there is nothing."""
-    keys = len(first) - 1
-    for k in range(keys):
-        level = levels[k]
-        for i in range(first[k], first[k + 1]):
-            before = level
-            level = values[bounds[i + 1] - 1] if counts[keys + i] != 0 else np.int64(0)
-            levels[keys + i] = level
-            if level != before:
-                changed[i] = 1
 
 
 @njit(cache=True, nogil=True)

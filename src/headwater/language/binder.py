@@ -14,7 +14,7 @@ from headwater.language.dialect import CreateStream, DropStream, SelectStatement
 from headwater.language.from_clause import Output
 from headwater.language.notices import Notice
 from headwater.language.query import QueryBinder
-from headwater.language.statements import parse_script
+from headwater.language.statements import deep_recursion, parse_script
 from headwater.language.text import did_you_mean, error_on
 from headwater.language.types import TYPE_NAMES, declared_type, shown
 from headwater.model.schema import RESERVED, Field, Schema
@@ -56,8 +56,9 @@ def bind_script(text: str, catalog: Catalog | None = None, settings: Settings | 
     ('y', Scalar(sql='"x" + 1', type=DataType(int32), columns=('x',)))
     """
     binder = _ScriptBinder(text, Catalog() if catalog is None else catalog, settings or Settings())
-    for statement in parse_script(text):
-        binder.bind(statement)
+    with deep_recursion():
+        for statement in parse_script(text):
+            binder.bind(statement)
     return binder.script()
 
 

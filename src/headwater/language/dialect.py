@@ -277,10 +277,10 @@ class HeadwaterParser(Spark.Parser):
         return self._at(RelationToStream(this=exp.var(kind), expression=inner), start)
 
     def _parse_table_alias(self, alias_tokens: Any = None) -> exp.TableAlias | None:
-        word, following = self._curr.text.upper(), self._next
-        if (word == "GRANULARITY" and following.token_type == TokenType.L_PAREN) or (
-            word == "CONSISTENCY" and following
-        ):
+        word, following = self._curr.text.upper(), self._next.token_type
+        if word == "GRANULARITY" and following == TokenType.L_PAREN:
+            return None
+        if word == "CONSISTENCY" and following in self.ID_VAR_TOKENS:
             return None
         return super()._parse_table_alias(alias_tokens)
 

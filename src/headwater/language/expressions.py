@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -10,7 +11,7 @@ from sqlglot import exp
 
 from headwater.errors import SqlError
 from headwater.language.functions import AGGREGATES, SCALARS, UNREPEATABLE, known_functions
-from headwater.language.rendering import Template, render
+from headwater.language.rendering import Template, column_node
 from headwater.language.scope import Bound, Scope, struct_field
 from headwater.language.text import did_you_mean, error_on
 from headwater.language.types import (
@@ -209,7 +210,7 @@ class ExpressionBinder:
 
     def _case(self, node: exp.Case) -> Bound:
         subject = self.bind(node.this) if node.this else None
-        branches, results = [], []
+        branches, conditions, results = [], [], []
         for branch in node.args["ifs"]:
             condition = self.bind(branch.this)
             if subject is None:
@@ -218,13 +219,16 @@ class ExpressionBinder:
                 _, condition = self.comparands(subject, condition)
             result = self.bind(branch.args["true"])
             branches.append(exp.If(this=condition.node, true=result.node))
+            conditions.append(condition)
             results.append(result)
         default = self.bind(node.args["default"]) if node.args.get("default") else None
-        self._same_kind(node, [*results, *([default] if default else [])], "the results of CASE")
+        if default:
+            results.append(default)
+        self._same_kind(results, "the results of CASE")
         rebuilt = exp.Case(
             this=subject.node if subject else None, ifs=branches, default=default.node if default else None
         )
-        return self._typed(rebuilt, node, results, nullable=True)
+        return self._typed(rebuilt, node, [*([subject] if subject else []), *conditions, *results], nullable=True)
 
     def _cast(self, node: exp.Cast) -> Bound:
         value, target = self.bind(node.this), declared_type(node.args["to"])
@@ -277,7 +281,7 @@ class ExpressionBinder:
             )
         arguments = [self.bind(e) for e in node.expressions]
         if name in _SAME_KIND:
-            self._same_kind(node, arguments[_SAME_KIND[name] :], f'the arguments of "{name}"')
+            self._same_kind(arguments[_SAME_KIND[name] :], f'the arguments of "{name}"')
         if name == "if":
             self._boolean(arguments[0], 'the first argument of "if"')
         template = Template(this=function.text(len(arguments)), expressions=[a.node for a in arguments])
@@ -322,7 +326,7 @@ class ExpressionBinder:
 
     # -- types ------------------------------------------------------------------------------------------------------
 
-    def _same_kind(self, node: exp.Expr, values: Sequence[Bound], what: str) -> None:
+    def _same_kind(self, values: Sequence[Bound], what: str) -> None:
         type_ = pa.null()
         for value in values:
             wider = common_type(type_, value.type)
@@ -335,9 +339,9 @@ class ExpressionBinder:
         self, rebuilt: exp.Expr, node: exp.Expr, operands: Sequence[Bound], *, nullable: bool, what: str = "expression"
     ) -> Bound:
         """The expression with its type, as DuckDB sees it; what has none is an error at this node."""
-        bound = Bound(rebuilt, pa.null(), nullable, node)
+        skeleton = Bound(_skeleton(rebuilt, operands), pa.null(), nullable, node)
         try:
-            type_, inexact = infer(render(rebuilt), tuple(bound.types.items()))
+            type_, inexact = infer(skeleton.sql, tuple(skeleton.types.items()))
         except duckdb.Error as problem:
             raise self._mistyped(node, operands, what, problem) from problem
         except KeyError as problem:
@@ -358,6 +362,36 @@ class ExpressionBinder:
 
 def _operands(node: exp.Expr) -> list[exp.Expr]:
     return [node.args[key] for key in ("this", "expression") if isinstance(node.args.get(key), exp.Expr)]
+
+
+def _skeleton(rebuilt: exp.Expr, operands: Sequence[Bound]) -> exp.Expr:
+    """The expression with columns instead of its operands: its type depends on theirs only.
+
+    Literals stay, for DuckDB gives them the type that fits best.
+    """
+    columns: dict[int, exp.Expr] = {}
+    for i, operand in enumerate(operands):
+        if not _is_atomic(operand.node):
+            column = column_node(f"operand {i}")
+            column.meta["type"] = operand.type
+            columns[id(operand.node)] = column
+
+    def abstracted(value: Any) -> Any:
+        if isinstance(value, list):
+            return [abstracted(v) for v in value]
+        if not isinstance(value, exp.Expr) or _is_atomic(value):
+            return value.copy() if isinstance(value, exp.Expr) else value
+        if id(value) in columns:
+            return columns[id(value)].copy()
+        return type(value)(**{key: abstracted(v) for key, v in value.args.items()})
+
+    return abstracted(rebuilt)
+
+
+def _is_atomic(node: exp.Expr) -> bool:
+    if isinstance(node, (exp.Paren, exp.Neg)):
+        return _is_atomic(node.this)
+    return isinstance(node, (exp.Column, exp.Literal, exp.Boolean, exp.Null))
 
 
 def _is_string_literal(node: exp.Expr) -> bool:

@@ -144,7 +144,7 @@ _SCALARS: dict[str, tuple[int, int, str]] = {
     "to_date": (1, 1, "CAST({0} AS DATE)"),
     "to_timestamp": (1, 1, "CAST({0} AS TIMESTAMP)"),
     "unix_micros": (1, 1, "EPOCH_US({0})"),
-    "unix_millis": (1, 1, "EPOCH_MS({0})"),
+    "unix_millis": (1, 1, "CAST(FLOOR(EPOCH_US({0}) / 1000) AS BIGINT)"),
     "unix_seconds": (1, 1, "CAST(FLOOR(EPOCH({0})) AS BIGINT)"),
     "weekday": (1, 1, "CAST(ISODOW({0}) - 1 AS INTEGER)"),
     "weekofyear": (1, 1, "CAST(WEEKOFYEAR({0}) AS INTEGER)"),

@@ -240,8 +240,10 @@ class QueryBinder:
             node = node.this
         self._check_supported(node)
         if isinstance(node, exp.Select) and not node.args.get("with_"):
-            block = self._block(node, SelectList(self.text, node), outer, names)
-            return block if block.correlated else _with_own_names(block, names)
+            chosen = SelectList(self.text, node)
+            if chosen.relation_to_stream is None:
+                block = self._block(node, chosen, outer, names)
+                return block if block.correlated else _with_own_names(block, names)
         output = self.bind(node)
         outputs = tuple(Bound.of_column(c, node) for c in output.columns)
         relation = Relation(output.plan, (Item(output.columns),))

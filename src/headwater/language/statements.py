@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
@@ -12,9 +15,25 @@ from headwater.language.dialect import Headwater
 from headwater.language.text import error_at
 
 _DIALECT = Headwater()
+_RECURSION = 10_000
 _PIECES = re.compile(r"""'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/|/\*|.""", re.DOTALL)
 _OPENINGS = {"'": "string", '"': "string", "`": "name", "/*": "comment"}
 _UNHELPFUL = re.compile(r"Invalid expression|<Token|<class|Failed to parse")
+
+
+@contextmanager
+def deep_recursion() -> Iterator[None]:
+    """Room for long chains of operators: syntax trees are walked by recursion, some twenty calls a level."""
+    usual = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(usual, _RECURSION))
+    try:
+        yield
+    except RecursionError:
+        raise SqlError(
+            "TOO_DEEP", "the script is nested too deeply", hint="Long chains of OR can be written with IN (…)."
+        ) from None
+    finally:
+        sys.setrecursionlimit(usual)
 
 
 def parse_script(text: str) -> list[exp.Expr]:

@@ -83,10 +83,11 @@ class AggregateOperator(SweepOperator):
         calls: Sequence[Call],
         *,
         speculative: bool = False,
+        hold: bool = True,
         revisable: bool = True,
     ) -> None:
         key_fields = tuple(inputs[0].field(k) for k in keys)
-        super().__init__([f.type for f in key_fields], speculative=speculative)
+        super().__init__([f.type for f in key_fields], speculative=speculative, hold=hold)
         self.arity = len(inputs)  # type: ignore[misc]
         self.schema = Schema(key_fields + tuple(Field(c.output, c.type) for c in calls))
         self._inputs, self._keys, self._calls = tuple(inputs), tuple(keys), tuple(calls)
@@ -154,11 +155,10 @@ class AggregateOperator(SweepOperator):
         for j, staircases in state.staircases.items():
             measure, columns = self._measures[j], swept.columns
             values = columns[measure.value_names[0]]
-            columns[_level(j)] = staircases.sweep(swept, columns[measure.valid_name], values, columns[_UNTIL])
+            levels, changed = staircases.sweep(swept, columns[measure.valid_name], values, columns[_UNTIL])
+            columns |= {f"levels {j}": levels, f"changed {j}": changed}
 
-    def sweep(
-        self, swept: Swept, totals: Int64Array, since: Int64Array, horizon: int, *, show_open: bool
-    ) -> Segments:
+    def sweep(self, swept: Swept, totals: Int64Array, since: Int64Array, horizon: int, *, show_open: bool) -> Segments:
         columns, weight = swept.columns, swept.columns["weight"]
         bounds, instants, first = kernel.find_instants(swept.groups, columns["time"])
         keys = len(first) - 1
@@ -175,8 +175,12 @@ class AggregateOperator(SweepOperator):
         """Each measure's totals after each instant."""
         every = np.ones(len(walk[2]), np.uint8)
         for j, measure in enumerate(self._measures):
+            if measure.is_extreme:
+                words[self._places[j], len(walk[1]) - 1 :] = columns[f"levels {j}"]
+                changed |= columns[f"changed {j}"]
+                continue
             valid = columns.get(measure.valid_name, every)
-            values = [columns[_level(j)]] if measure.is_extreme else [columns[name] for name in measure.value_names]
+            values = [columns[name] for name in measure.value_names]
             counted = measure.counted
             counts = words[self._places[self._measures.index(counted)]] if counted in self._measures else words[0]
             place, here = self._places[j], walk
@@ -228,8 +232,3 @@ class AggregateOperator(SweepOperator):
         if frontier == INFINITY:
             for staircases in state.staircases.values():
                 staircases.clear()
-
-
-def _level(measure: int) -> str:
-    """The column of an extreme measure's values, once the staircases have been asked."""
-    return f"level {measure}"

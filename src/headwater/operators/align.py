@@ -72,7 +72,7 @@ class AlignOperator(Operator):
         if frontier == INFINITY:
             state.starts.clear()
             return Step(out, INFINITY)
-        return Step(out, min(frontier, state.starts.least(state.waiting.rows)))
+        return Step(out, min(frontier, state.starts.least(state.waiting.rows, frontier)))
 
     def _columns(self, delta: Delta) -> Columns:
         # An end at INFINITY passes with the frontier INFINITY, so it waits one instant before.

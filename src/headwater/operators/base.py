@@ -10,6 +10,10 @@ from headwater.model.schema import Schema
 from headwater.state.store import Store
 
 
+EVERY_COLUMN = ("*",)
+"""For ``routing``: by all columns of that input, whatever their names."""
+
+
 class Step(NamedTuple):
     """What one tick brought: the output delta, and the output frontier (nothing before it changes any more)."""
 

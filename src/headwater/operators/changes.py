@@ -77,9 +77,9 @@ class FromSignedOperator(CountSweepOperator):
 
     name = "from signed"
 
-    def __init__(self, schema: Schema, sign: str = "sign", *, speculative: bool = False) -> None:
+    def __init__(self, schema: Schema, sign: str = "sign", *, speculative: bool = False, hold: bool = True) -> None:
         rest = Schema(tuple(f for f in schema if f.name != sign))
-        super().__init__(rest, "coalesce", speculative=speculative)
+        super().__init__(rest, "coalesce", speculative=speculative, hold=hold)
         self._sign = sign
 
     def routing(self) -> tuple[tuple[str, ...] | None, ...]:

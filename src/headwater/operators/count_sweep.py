@@ -17,6 +17,7 @@ from headwater.model.delta import Delta
 from headwater.model.identity import Identity
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
+from headwater.operators.base import EVERY_COLUMN
 from headwater.operators.endpoints import Segments, Swept
 from headwater.operators.sweep import SweepOperator
 
@@ -44,8 +45,10 @@ class CountSweepOperator(SweepOperator):
     name = "count sweep"
     totals = 2
 
-    def __init__(self, schema: Schema, kind: str, *, longest: int = INFINITY, speculative: bool = False) -> None:
-        super().__init__(schema.types, longest=longest, speculative=speculative)
+    def __init__(
+        self, schema: Schema, kind: str, *, longest: int = INFINITY, speculative: bool = False, hold: bool = True
+    ) -> None:
+        super().__init__(schema.types, longest=longest, speculative=speculative, hold=hold)
         self.schema, self._kind = schema, kind
         self._code = KINDS[kind]
         self.arity = 1 if kind in _UNARY else 2  # type: ignore[misc]
@@ -54,7 +57,7 @@ class CountSweepOperator(SweepOperator):
         return {"kind": self._kind, "speculative": self._speculative}
 
     def routing(self) -> tuple[tuple[str, ...] | None, ...]:
-        return (self.schema.names,) * self.arity
+        return (EVERY_COLUMN,) * self.arity
 
     def key_columns(self, delta: Delta, port: int) -> tuple[Identity, Sequence[pa.Array]]:
         return delta.key(), delta.columns

@@ -54,29 +54,28 @@ class JoinState:
             side.from_manifest(described)
 
 
+class _Rows(NamedTuple):
+    """Rows to be paired: their columns, and key and times sorted by key; ``order`` leads from there to the columns."""
+
+    columns: Columns
+    by_key: dict[str, np.ndarray]
+    order: Int64Array | None
+
+    @classmethod
+    def kept(cls, segment: Segment) -> _Rows:
+        return cls(segment.columns, cast("dict[str, np.ndarray]", segment.columns), None)
+
+    def places(self, rows: Int64Array) -> Int64Array:
+        return rows if self.order is None else self.order[rows]
+
+
 class _Arrived(NamedTuple):
-    """The tick's rows of one input that can match at all, and what is looked at in the order of the key."""
+    """The tick's rows of one input that can match at all."""
 
     delta: Delta
     key: Identity
     order: Int64Array  # sorts by key
-    columns: Columns  # as the state keeps them
-    sorted: dict[str, np.ndarray]
-
-    def segment(self) -> _Rows:
-        return _Rows(self.columns, self.sorted, self.order)
-
-
-class _Rows(NamedTuple):
-    """Rows that arrived rows are paired with: payload, key and times sorted by key, and where a sorted row's payload is."""
-
-    columns: Columns
-    sorted: dict[str, np.ndarray]
-    order: Int64Array | None
-
-    @classmethod
-    def stored(cls, segment: Segment) -> _Rows:
-        return cls(segment.columns, cast("dict[str, np.ndarray]", segment.columns), None)
+    rows: _Rows  # the columns are those that the state will keep
 
 
 class _Pairs(NamedTuple):
@@ -126,11 +125,13 @@ class JoinOperator(Operator):
         assert all(map(_comparable, *types)), "keys are cast to one type before the join"
         # An exact key is not stored: where it matched, the other side has the same value.
         exact = len(keys) == 1 and all(is_recoverable(t) and not pa.types.is_floating(t[0]) for t in types)
-        self._exact = tuple(side.index(names[0]) if exact else -1 for side, names in zip(self._inputs, self._keys, strict=True))
+        self._exact = tuple(side.index(n[0]) if exact else -1 for side, n in zip(self._inputs, self._keys, strict=True))
         self._residual = self._bind(residual) if residual is not None else None
         needed = {*self._shown, *(self._residual[1] if self._residual is not None else ())}
         # The payload columns that the state keeps.
-        self._stored = tuple([i for of, i in sorted(needed) if of == side and i != self._exact[side]] for side in (0, 1))
+        self._stored = tuple(
+            [i for of, i in sorted(needed) if of == side and i != self._exact[side]] for side in (0, 1)
+        )
 
     @property
     def retracts(self) -> bool:
@@ -154,13 +155,13 @@ class JoinOperator(Operator):
 
     def step(self, state: JoinState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
         left, right = (self._arrive(side, delta) for side, delta in enumerate(inputs))
-        kept_left, kept_right = ([_Rows.stored(s) for s in side.segments()] for side in state.sides)
-        results = [*self._match(0, left, [*kept_right, right.segment()]), *self._match(1, right, kept_left)]
+        kept_left, kept_right = (list(map(_Rows.kept, side.segments())) for side in state.sides)
+        results = [*self._match(0, left, [*kept_right, right.rows]), *self._match(1, right, kept_left)]
         # A row is needed until the other side has passed its end. Rows of either sign are treated alike: else a row
         # that was forgotten would come back as a negative one.
         for side, arrived in enumerate((left, right)):
             state.sides[side].expire(frontiers[1 - side])
-            state.sides[side].append(arrived.key, arrived.delta.end, arrived.columns, order=arrived.order)
+            state.sides[side].append(arrived.key, arrived.delta.end, arrived.rows.columns, order=arrived.order)
         out = Delta.concat(self.schema, results)
         return Step(out.consolidate() if (out.weight < 0).any() else out, min(frontiers))
 
@@ -181,7 +182,7 @@ class JoinOperator(Operator):
         by_key |= {"expiry": delta.end[order], "lifetime": lifetime[order]}
         kept: Columns = {"lifetime": lifetime, "weight": delta.weight}
         kept |= {f"column.{i}": delta.columns[i] for i in self._stored[side]}
-        return _Arrived(delta, key, order, kept, by_key)
+        return _Arrived(delta, key, order, _Rows(kept, by_key, order))
 
     # -- pairs ------------------------------------------------------------------------------------------------------
 
@@ -189,7 +190,7 @@ class JoinOperator(Operator):
         """The results of the arrived rows of one side with rows of the other, in blocks of bounded size."""
         block: list[_Pairs] = []
         size = 0
-        for pairs in (pairs for other in others for pairs in _overlapping(arrived.segment(), other)):
+        for pairs in (pairs for other in others for pairs in _overlapping(arrived.rows, other)):
             block.append(pairs)
             size += len(pairs.row)
             if size >= _BLOCK:
@@ -247,26 +248,27 @@ class JoinOperator(Operator):
 
 
 def _overlapping(arrived: _Rows, other: _Rows) -> Iterator[_Pairs]:
-    """Pairs of equal keys whose intervals meet, at most a block at a time; the smaller side asks."""
-    swapped = len(other.sorted["low"]) < len(arrived.sorted["low"])
+    """Pairs of equal keys whose intervals meet, at most a block at a time; the side with fewer rows asks."""
+    swapped = len(other.by_key["low"]) < len(arrived.by_key["low"])
     asking, asked = (other, arrived) if swapped else (arrived, other)
-    questions, answers = asking.sorted, asked.sorted
+    questions, answers = asking.by_key, asked.by_key
     low, high = answers["low"], answers.get("high", _NONE)
     which, first = find_first(questions["low"], low, answers["directory"])
-    end = np.ascontiguousarray(questions["expiry"])
-    keys = questions["low"], questions.get("high", _NONE), end - questions["lifetime"], end
+    q_low, q_high, q_end = questions["low"], questions.get("high", _NONE), np.ascontiguousarray(questions["expiry"])
+    q_start = q_end - questions["lifetime"]
     # What is constant in a segment must not be spread out: that would cost the size of the state.
-    times = [answers[n][:1].copy() if is_constant(answers[n]) else answers[n] for n in ("expiry", "lifetime")]
+    end, lifetime = (c[:1].copy() if is_constant(c) else c for c in (answers["expiry"], answers["lifetime"]))
     room = min(max(_LEAST_ROOM, 2 * len(which)), _BLOCK)
     at, offset = 0, 0
     while at < len(which):
-        out = [np.empty(room, np.int64) for _ in range(4)]
-        at, offset, found = match_overlapping(which, first, *keys, low, high, *times, at, offset, *out)
+        asks, row, start, stop = (np.empty(room, np.int64) for _ in range(4))
+        at, offset, found = match_overlapping(
+            which, first, q_low, q_high, q_start, q_end, low, high, end, lifetime, at, offset, asks, row, start, stop
+        )
         if found:
-            ours, theirs, start, stop = (array[:found] for array in out)
-            ours = ours if asking.order is None else asking.order[ours]
-            theirs = theirs if asked.order is None else asked.order[theirs]
-            yield _Pairs(other.columns, *((theirs, ours) if swapped else (ours, theirs)), start, stop)
+            ours, theirs = asking.places(asks[:found]), asked.places(row[:found])
+            query, place = (theirs, ours) if swapped else (ours, theirs)
+            yield _Pairs(other.columns, query, place, start[:found], stop[:found])
 
 
 def _comparable(a: pa.DataType, b: pa.DataType) -> bool:

@@ -105,8 +105,6 @@ class Measure:
             kernel.follow_integer(*walk, valid, values[0], words[0], words[1], changed)
         elif self.kind == kernel.WIDE:
             kernel.follow_wide(*walk, valid, *values, *words, changed)
-        elif self.is_extreme:
-            kernel.follow_level(*walk[:2], values[0], counts, words[0], changed)
         else:
             follow = kernel.follow_float if self.kind == kernel.FLOAT else kernel.follow_squares
             sums = words[:-1].view(np.float64)

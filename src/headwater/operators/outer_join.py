@@ -79,8 +79,8 @@ class SemiJoinOperator(_MatchingOperator):
     as they occur on the left. A NULL key matches nothing, so the row stays in an anti-join.
 
     Without a residual the match is by key, and the join is with the distinct keys of the right: at most one match an
-    instant, and a semi-join is just that. The keys are made distinct speculatively: the strong form would hold a key back
-    until it has no row any more, which on a busy stream is never.
+    instant, and a semi-join is just that. The distinct keys are shown open-ended: held back, a key would come
+    out when it has no row any more, which on a busy stream is never.
     """
 
     name = "semi join"
@@ -94,6 +94,7 @@ class SemiJoinOperator(_MatchingOperator):
         *,
         kind: str = "semi",
         speculative: bool = False,
+        hold: bool = True,
         revisable: bool = True,
     ) -> None:
         super().__init__(left, right, keys, residual, kind)
@@ -101,15 +102,15 @@ class SemiJoinOperator(_MatchingOperator):
         self._distinct: CountSweepOperator | None = None
         if keys and residual is None:
             right = right.select(dict.fromkeys(self._keys[1]))
-            self._distinct = CountSweepOperator(right, "distinct", speculative=True)
+            self._distinct = CountSweepOperator(right, "distinct", speculative=speculative, hold=False)
         revised = revisable or self._distinct is not None
         self._join = JoinOperator(left, right, keys, residual, revisable=revised, left_only=True)
         self._count: CountSweepOperator | None = None
         if kind == "anti" or self._distinct is None:
             count = "semi" if kind == "semi" else "strict difference"
-            self._count = CountSweepOperator(left, count, speculative=speculative)
+            self._count = CountSweepOperator(left, count, speculative=speculative, hold=hold)
         self._parts = [part for part in (self._distinct, self._join, self._count) if part is not None]
-        self.retracts = speculative if self._count is not None else True
+        self.retracts = self._count is None or speculative or not hold
         """Can the output contain negative weights?"""
 
     def step(self, state: PartStates, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
@@ -143,6 +144,7 @@ class OuterJoinOperator(_MatchingOperator):
         *,
         kind: str = "left",
         speculative: bool = False,
+        hold: bool = True,
         revisable: bool = True,
     ) -> None:
         super().__init__(left, right, keys, residual, kind)
@@ -155,10 +157,11 @@ class OuterJoinOperator(_MatchingOperator):
         self.schema = Schema(tuple(fields))
         self._join = JoinOperator(left, right, keys, residual, revisable=revisable)
         self._counts = {
-            side: CountSweepOperator(self._inputs[side], "strict difference", speculative=speculative) for side in outer
+            side: CountSweepOperator(self._inputs[side], "strict difference", speculative=speculative, hold=hold)
+            for side in outer
         }
         self._parts = [self._join, *self._counts.values()]
-        self.retracts = revisable or speculative
+        self.retracts = revisable or speculative or not hold
         """Can the output contain negative weights? The pairs are emitted at once, and with revisable inputs revised."""
 
     def step(self, state: PartStates, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:

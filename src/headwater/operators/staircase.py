@@ -38,12 +38,13 @@ class Staircases:
     def segments(self) -> list[Segment]:
         return self._groups.segments()
 
-    def sweep(self, swept: Swept, valid: np.ndarray, values: Int64Array, until: Int64Array) -> Int64Array:
-        """The extreme from each instant on, as a word, at its last endpoint; the staircases are brought up to date."""
+    def sweep(
+        self, swept: Swept, valid: np.ndarray, values: Int64Array, until: Int64Array
+    ) -> tuple[Int64Array, np.ndarray]:
+        """The extreme from each instant of each key on, and whether it changes; the staircases are brought up to date."""
         found = self._groups.find(swept.key)
         old = self._groups.gather(found)
-        ends, steps = old.columns["end"], old.columns["step"]
-        levels, offsets, ends, steps = sweep_staircases(
+        levels, changed, offsets, ends, steps = sweep_staircases(
             swept.groups,
             swept.columns["time"],
             until,
@@ -52,12 +53,12 @@ class Staircases:
             self._floats,
             self._largest,
             old.offsets,
-            ends,
-            steps,
+            old.columns["end"],
+            old.columns["step"],
         )
         dead = offsets[1:] == offsets[:-1]
         self._groups.put(swept.key, offsets, {"end": ends, "step": steps}, {}, dead, found)
-        return levels
+        return levels, changed
 
     def clear(self) -> None:
         self._groups.clear()

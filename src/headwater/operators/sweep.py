@@ -5,7 +5,7 @@ final once the frontier has passed t. A row that began before the frontier can o
 (legality), so nothing else is needed for retractions.
 
 Strong: endpoints before the frontier are merged with the totals at the old frontier (``base``) and swept; each key's open
-segment is held until its next endpoint. Speculative (CEDR 3.2 in batch form): the totals at the frontier stay the
+segment is held until its next endpoint, or, without holding, shown open-ended and closed later. Speculative (CEDR 3.2 in batch form): the totals at the frontier stay the
 base, the endpoints in [frontier, tau] of the touched keys are swept twice, without and with the tick's endpoints, and the
 difference is emitted; the last segment of a key is shown open-ended.
 """
@@ -70,11 +70,18 @@ class SweepOperator(Operator):
     totals: int
     """How many int64 words of totals a key has (float totals as their bits)."""
 
-    def __init__(self, key_types: Sequence[pa.DataType], *, longest: int = INFINITY, speculative: bool = False) -> None:
+    def __init__(
+        self,
+        key_types: Sequence[pa.DataType],
+        *,
+        longest: int = INFINITY,
+        speculative: bool = False,
+        hold: bool = True,
+    ) -> None:
         self._longest = longest  # a strong segment is not held longer than so many instants (Krämer 11.7.2, l_max)
         self._key_types = tuple(key_types)
         self._recoverable = is_recoverable(key_types)
-        self._speculative = speculative
+        self._speculative, self._hold = speculative, hold
 
     # -- what a subclass says ---------------------------------------------------------------------------------------
 
@@ -152,7 +159,7 @@ class SweepOperator(Operator):
         if frontier == INFINITY:
             results.append(self._flush(state))
             return Step(Delta.concat(self.schema, results), INFINITY)
-        if self._longest < INFINITY:
+        if self._longest < INFINITY and self._hold:
             results.append(self._cut_long(state, frontier))
         return Step(Delta.concat(self.schema, results), min(frontier, state.holds.least()))
 
@@ -176,16 +183,27 @@ class SweepOperator(Operator):
         """Merge final endpoints into the totals; what that closes is the answer."""
         swept = Swept.group(due)
         found, totals, since = self._load(state, swept.key)
-        before = since.copy()
-        self.prepare(state, swept)
-        closed = self.sweep(swept, totals, since, INFINITY, show_open=False)
         payload = self._payload(state, swept, found)
+        self.prepare(state, swept)
+        if not self._hold:
+            old = self.open_segments(totals.copy(), since.copy())
+            new = self.sweep(swept, totals, since, INFINITY, show_open=True)
+            self._save(state, swept.key, found, totals, since, payload)
+            keep_old, keep_new = cancel_equal(*old, *new)
+            return self._difference(state, swept.key, payload, old.take(keep_old), new.take(keep_new))
+        before = since.copy()
+        closed = self.sweep(swept, totals, since, INFINITY, show_open=False)
         self._save(state, swept.key, found, totals, since, payload)
         state.holds.move(before, since)
         if self._longest < INFINITY:
             moved = np.flatnonzero((since != before) & (since != INFINITY))
             state.aging.push(since[moved], swept.key.take(moved))
         return self.output(state, swept.key, closed, self._keys_of(swept.key, payload, closed.key))
+
+    def _difference(self, state: SweepState, key: Identity, payload: Columns, old: Segments, new: Segments) -> Delta:
+        gone = self.output(state, key, old, self._keys_of(key, payload, old.key)).negate()
+        come = self.output(state, key, new, self._keys_of(key, payload, new.key))
+        return Delta.concat(self.schema, [gone, come])
 
     def _load(self, state: SweepState, key: Identity) -> tuple[Found, Int64Array, Int64Array]:
         found = state.base.find(key)
@@ -232,7 +250,7 @@ class SweepOperator(Operator):
         """The end of time: open segments last for ever."""
         key, columns = state.base.live()
         result = Delta.empty(self.schema)
-        if len(key.low):
+        if len(key.low) and self._hold:
             record = columns["record"]
             last = self.open_segments(np.ascontiguousarray(record[:, :-1].T), record[:, -1].copy())
             payload = {n: c for n, c in columns.items() if n.startswith("key.")}

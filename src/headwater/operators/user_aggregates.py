@@ -151,9 +151,7 @@ def register_aggregate(
     )
 
 
-def register_vector_aggregate(
-    name: str, function: Callable[[pa.Array], Any], type: pa.DataType | str
-) -> UserAggregate:
+def register_vector_aggregate(name: str, function: Callable[[pa.Array], Any], type: pa.DataType | str) -> UserAggregate:
     """Make an aggregate known that gets all values of a snapshot as one Arrow array, in ascending order.
 
     >>> last = register_vector_aggregate("last_of", lambda values: values[-1], "BIGINT")

@@ -59,10 +59,10 @@ def to_words(column: pa.Array) -> Int64Array:
 
 
 def from_words(words: Int64Array, none: BoolArray, type_: pa.DataType) -> pa.Array:
-    """The values of the words; NULL where ``none`` says so."""
+    """The values of words that ``floats`` (as bits) or ``integers`` made; NULL where ``none`` says so."""
     mask = none if none.any() else None
     if pa.types.is_floating(type_):
-        return pa.array(np.where(words < 0, words ^ _ALL_BUT_SIGN, words).view(np.float64), mask=mask).cast(type_)
+        return pa.array(words.view(np.float64), mask=mask).cast(type_)
     if pa.types.is_decimal(type_):
         whole = pa.array(words, mask=mask).cast(pa.decimal128(19, 0)).cast(pa.decimal128(38, 0))
         return pa.Array.from_buffers(pa.decimal128(38, type_.scale), len(words), whole.buffers()).cast(type_)

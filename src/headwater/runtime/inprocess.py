@@ -7,7 +7,7 @@ from typing import Any
 from headwater.algebra.nodes import Plan
 from headwater.model.delta import Delta
 from headwater.model.time import BEGINNING
-from headwater.operators.base import Buffered, Operator, Step
+from headwater.operators.base import EVERY_COLUMN, Buffered, Operator, Step
 from headwater.runtime.graph import Graph, Node
 from headwater.runtime.lower import lower
 from headwater.state.store import MemoryStore, Store
@@ -67,7 +67,11 @@ class _Cell:
         if len(self._states) == 1:
             return self._operator.step(self._states[0], inputs, frontiers)
         shards = len(self._states)
-        parts = [d.split(by or (), shards) for d, by in zip(inputs, self._operator.routing(), strict=True)]
+        routes = [
+            d.schema.names if by == EVERY_COLUMN else by or ()
+            for d, by in zip(inputs, self._operator.routing(), strict=True)
+        ]
+        parts = [d.split(by, shards) for d, by in zip(inputs, routes, strict=True)]
         steps = [
             self._operator.step(state, tuple(part[i] for part in parts), frontiers)
             for i, state in enumerate(self._states)

@@ -7,7 +7,7 @@ import binascii
 import math
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import pyarrow as pa
 Decode = Callable[[Any], Any]
 Encode = Callable[[Any], Any]
 
+_WIDE = Context(prec=80)
 _EPOCH = datetime(1970, 1, 1)
 _NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
@@ -105,11 +106,12 @@ def _decimals(type_: pa.DataType) -> Decode:
             raise WrongValueError("a number, or a number in a string")
         try:
             number = Decimal(value)
-            if not number.is_finite() or abs(number) >= bound or number != number.quantize(step):
-                raise WrongValueError(f"a number with {digits}")
+            exact = number.quantize(step, context=_WIDE)
         except InvalidOperation:
             raise WrongValueError(f"a number with {digits}") from None
-        return number.quantize(step)
+        if not exact.is_finite() or exact.copy_abs() >= bound or exact != number:
+            raise WrongValueError(f"a number with {digits}")
+        return exact
 
     return decode
 

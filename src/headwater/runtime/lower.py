@@ -3,10 +3,9 @@
 Equal sub-plans become one node, whichever query they belong to. A window stands on a split unless its input is known to
 consist of chronons (Krämer 12.3.2).
 
-A strong query needs only its last stateful operators to be strong. Those below them pass on what they know at once, with
-revisions, so that time advances through the plan without waiting for open segments to close (a group that is never touched
-again would hold back everything above it). An answer that could still be taken back is held by an align operator at the
-root.
+A strong query needs only its last stateful operators to hold back what is open. Those below them show it open-ended once
+its start is final, so that time advances through the plan (a group that is never touched again would hold back everything
+above it). An answer that could still be taken back is held by an align operator at the root.
 """
 
 from __future__ import annotations
@@ -52,26 +51,25 @@ class Lowering:
         self._known: dict[tuple[n.Plan, bool], _Lowered] = {}
 
     def add_query(self, name: str, plan: n.Plan) -> None:
-        root = self._lower(plan, speculative=self._speculative)
+        root = self._lower(plan, hold=True)
         if not self._speculative and not root.final:
             root = self._add(AlignOperator(plan.schema), root, final=True)
         self._graph.queries[name] = root.node
 
-    def _lower(self, plan: n.Plan, *, speculative: bool) -> _Lowered:
-        known = (plan, speculative and not isinstance(plan, n.Source))
+    def _lower(self, plan: n.Plan, *, hold: bool) -> _Lowered:
+        known = (plan, hold and not self._speculative and not isinstance(plan, n.Source))
         if known not in self._known:
-            below = speculative or not isinstance(plan, _PASS_THROUGH)
-            inputs = [self._lower(child, speculative=below) for child in plan.inputs]
-            self._known[known] = self._build(plan, inputs, speculative=speculative)
+            inputs = [self._lower(child, hold=hold and isinstance(plan, _PASS_THROUGH)) for child in plan.inputs]
+            self._known[known] = self._build(plan, inputs, hold=hold)
         return self._known[known]
 
     def _add(self, operator: Operator, *inputs: _Lowered, final: bool | None = None) -> _Lowered:
         node = self._graph.add(operator, *(i.node for i in inputs))
         return _Lowered(node, all(i.final for i in inputs) if final is None else final)
 
-    def _build(self, plan: n.Plan, inputs: list[_Lowered], *, speculative: bool) -> _Lowered:
-        schema = plan.schema
-        final = not speculative  # a strong sweep emits only final rows, whatever its inputs do
+    def _build(self, plan: n.Plan, inputs: list[_Lowered], *, hold: bool) -> _Lowered:
+        schema, speculative = plan.schema, self._speculative
+        final = hold and not speculative  # then it emits only final rows, whatever its inputs do
         match plan:
             case n.Source(name=name, revisable=revisable):
                 return _Lowered(self._graph.add_source(name, schema), not revisable)
@@ -83,22 +81,26 @@ class Lowering:
             case n.Union():
                 return self._add(UnionOperator(schema), *inputs)
             case n.Join():
-                return self._join(plan, inputs, speculative=speculative)
+                return self._join(plan, inputs, hold=hold)
             case n.Distinct():
-                return self._add(CountSweepOperator(schema, "distinct", speculative=speculative), *inputs, final=final)
+                return self._add(
+                    CountSweepOperator(schema, "distinct", speculative=speculative, hold=hold), *inputs, final=final
+                )
             case n.Coalesce(longest=longest):
-                operator = CountSweepOperator(schema, "coalesce", longest=longest, speculative=speculative)
+                operator = CountSweepOperator(schema, "coalesce", longest=longest, speculative=speculative, hold=hold)
                 return self._add(operator, *inputs, final=final)
             case n.SetOperation(kind=kind):
-                return self._add(CountSweepOperator(schema, kind.value, speculative=speculative), *inputs, final=final)
+                return self._add(
+                    CountSweepOperator(schema, kind.value, speculative=speculative, hold=hold), *inputs, final=final
+                )
             case n.Aggregate():
-                return self._aggregate(plan, inputs[0], speculative=speculative)
+                return self._aggregate(plan, inputs[0], hold=hold)
             case n.TimeWindow(size=size, slide=slide):
                 chronons = self._chronons(plan.input, inputs[0])
                 return self._add(TimeWindowOperator(schema, size, slide), chronons)
             case n.RowWindow(rows=rows, slide=slide, partition=partition):
                 chronons = self._chronons(plan.input, inputs[0])
-                operator = RowWindowOperator(schema, rows, slide, partition, speculative=speculative)
+                operator = RowWindowOperator(schema, rows, slide, partition, speculative=speculative, hold=hold)
                 return self._add(operator, chronons, final=final)
             case n.Granularity(granule=granule):
                 return self._add(GranularityOperator(schema, granule), *inputs)
@@ -106,12 +108,14 @@ class Lowering:
                 return self._add(SplitOperator(schema, length, for_window=False), *inputs)
             case n.Istream() | n.Dstream():
                 kind = "istream" if isinstance(plan, n.Istream) else "dstream"
-                return self._add(ChangesOperator(schema, kind, speculative=speculative), *inputs, final=final)
+                return self._add(ChangesOperator(schema, kind, speculative=speculative), *inputs, final=not speculative)
             case n.ToPositiveNegative(input=below, sign=sign):
                 operator = ChangesOperator(below.schema, "signed", sign=sign, speculative=speculative)
-                return self._add(operator, *inputs, final=final)
+                return self._add(operator, *inputs, final=not speculative)
             case n.FromPositiveNegative(input=below, sign=sign):
-                return self._add(FromSignedOperator(below.schema, sign, speculative=speculative), *inputs, final=final)
+                return self._add(
+                    FromSignedOperator(below.schema, sign, speculative=speculative, hold=hold), *inputs, final=final
+                )
         raise TypeError(f"no operator for {type(plan).__name__}")
 
     def _chronons(self, below: n.Plan, input_: _Lowered) -> _Lowered:
@@ -119,17 +123,17 @@ class Lowering:
             return input_
         return self._add(SplitOperator(below.schema, 1, for_window=True), input_)
 
-    def _join(self, plan: n.Join, inputs: list[_Lowered], *, speculative: bool) -> _Lowered:
+    def _join(self, plan: n.Join, inputs: list[_Lowered], *, hold: bool) -> _Lowered:
         residual = plan.residual.sql if plan.residual is not None else None
         shapes = (plan.left.schema, plan.right.schema, plan.keys, residual)
         revisable = not all(i.final for i in inputs)
         if plan.kind == n.JoinKind.INNER:
-            return self._add(JoinOperator(*shapes, speculative=speculative, revisable=revisable), *inputs)
+            return self._add(JoinOperator(*shapes, revisable=revisable), *inputs)
         kind = SemiJoinOperator if plan.kind in (n.JoinKind.SEMI, n.JoinKind.ANTI) else OuterJoinOperator
-        operator = kind(*shapes, kind=plan.kind.value, speculative=speculative, revisable=revisable)
+        operator = kind(*shapes, kind=plan.kind.value, speculative=self._speculative, hold=hold, revisable=revisable)
         return self._add(operator, *inputs, final=not operator.retracts)
 
-    def _aggregate(self, plan: n.Aggregate, input_: _Lowered, *, speculative: bool) -> _Lowered:
+    def _aggregate(self, plan: n.Aggregate, input_: _Lowered, *, hold: bool) -> _Lowered:
         """DISTINCT arguments come through inputs of their own, already without duplicates."""
         below = plan.input.schema
         schemas, ports = [below], [input_]
@@ -143,15 +147,18 @@ class Lowering:
                 plain = evolve(plain, filter=None, port=len(ports) - 1)
             calls.append(plain)
         revisable = not all(port.final for port in ports)
-        operator = AggregateOperator(schemas, plan.keys, calls, speculative=speculative, revisable=revisable)
-        return self._add(operator, *ports, final=not speculative)
+        operator = AggregateOperator(
+            schemas, plan.keys, calls, speculative=self._speculative, hold=hold, revisable=revisable
+        )
+        return self._add(operator, *ports, final=hold and not self._speculative)
 
     def _distinct_argument(self, input_: _Lowered, below: Schema, schema: Schema, condition: str | None) -> _Lowered:
         if condition is not None:
             input_ = self._add(FilterOperator(below, f'"{condition}"'), input_)
         columns = [f'"{name}"' for name in schema.names]
         narrow = self._add(ProjectOperator(below, schema, columns), input_)
-        return self._add(CountSweepOperator(schema, "distinct", speculative=True), narrow, final=False)
+        distinct = CountSweepOperator(schema, "distinct", speculative=self._speculative, hold=False)
+        return self._add(distinct, narrow, final=False)
 
 
 def lower(plans: dict[str, n.Plan], *, speculative: bool = False) -> Graph:

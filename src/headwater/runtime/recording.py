@@ -163,7 +163,7 @@ class _Stream:
             return self._decoders[name](value)
         except WrongValueError as problem:
             type_ = sql_name(self.schema.field(name).type)
-            shown = json.dumps(value, default=str, ensure_ascii=False)
+            shown = json.dumps(value, default=float, ensure_ascii=False)
             raise InputError(
                 "BAD_VALUE",
                 f'column "{name}" of stream "{self.name}" is {type_}, which {shown} is not',
@@ -203,7 +203,7 @@ def _instant(entry: dict[str, Any], key: str, *, infinite: bool = False) -> int:
         return INFINITY
     if not isinstance(value, int) or isinstance(value, bool):
         allowed = "a whole number, or null for infinity" if infinite else "a whole number"
-        raise InputError("BAD_ELEMENT", f'"{key}" must be {allowed}, not {json.dumps(value, default=str)}')
+        raise InputError("BAD_ELEMENT", f'"{key}" must be {allowed}, not {json.dumps(value, default=float)}')
     if not BEGINNING < value < INFINITY:
         raise InputError("BAD_ELEMENT", f'"{key}" must fit in 64 bits, which {value} does not')
     return value

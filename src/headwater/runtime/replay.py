@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from attrs import define, field
+from attrs import define
 
 from headwater.errors import InputError
 from headwater.language.binder import Query, Script, bind_script
@@ -54,14 +54,15 @@ def replay(
     if not open_ended:
         ticks = _ended(ticks, schemas)
     outputs = [_Output(q.name, q.plan.schema) for q in queries]
-    lines: list[str] = []
-    for steps in _run(queries, ticks, schemas, consistency):
-        for output in outputs:
-            lines.extend(output.take(steps[output.name]))
+    steps = _run(queries, ticks, schemas, consistency)
     if history:
-        found = [entry for output in outputs for entry in output.history()]
+        deltas: defaultdict[str, list[Delta]] = defaultdict(list)
+        for step in steps:
+            for name, (delta, _) in step.items():
+                deltas[name].append(delta)
+        found = [entry for output in outputs for entry in output.history(deltas[output.name])]
         return [line for *_, line in sorted(found)]
-    return lines
+    return [line for step in steps for output in outputs for line in output.elements(step[output.name])]
 
 
 def _ended(ticks: Sequence[Tick], schemas: dict[str, Schema]) -> list[Tick]:
@@ -93,21 +94,18 @@ class _Output:
     name: str
     schema: Schema
     _frontier: int = BEGINNING
-    _deltas: list[Delta] = field(factory=list)
 
-    def take(self, step: Step) -> list[str]:
+    def elements(self, step: Step) -> list[str]:
         """The elements of one tick in the order of (start, end, row), then how far they are final."""
-        delta = step.delta.consolidate()
-        self._deltas.append(delta)
-        lines = [line for *_, line in sorted(self._elements(delta))]
+        lines = [line for *_, line in sorted(self._elements(step.delta.consolidate()))]
         if step.frontier > self._frontier:
             self._frontier = step.frontier
             lines.append(_json({"stream": self.name, "kind": "stable", "at": _instant(step.frontier)}))
         return lines
 
-    def history(self) -> Iterator[tuple[str, int, int, str, str]]:
+    def history(self, deltas: Sequence[Delta]) -> Iterator[tuple[str, int, int, str, str]]:
         """(stream, start, end, row, line) for every row of the canonical history."""
-        history = History.of(self.schema, self._deltas)
+        history = History.of(self.schema, deltas)
         rows = self._rows(history.delta())
         times = zip(history.start.tolist(), history.end.tolist(), history.count.tolist(), strict=True)
         for row, (start, end, count) in zip(rows, times, strict=True):

@@ -130,9 +130,7 @@ class ExpiryBuckets:
 
     # -- changing ---------------------------------------------------------------------------------------------------
 
-    def append(
-        self, key: Identity, expiry: Int64Array, columns: Columns, *, order: Int64Array | None = None
-    ) -> None:
+    def append(self, key: Identity, expiry: Int64Array, columns: Columns, *, order: Int64Array | None = None) -> None:
         """Add rows; the columns ``low``, ``high`` (of wide keys) and ``expiry`` are added to the others.
 
         The rows come in any order; ``order`` is the permutation that sorts them by key, for a caller who knows it.

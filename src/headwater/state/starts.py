@@ -32,22 +32,23 @@ class StartCounts:
         if len(start):
             self._runs.append({"time": start, "weight": weight})
 
-    def least(self, rows: int) -> int:
-        """The smallest start with rows; INFINITY if there is none."""
-        while heads := self._runs.between(self._runs.frontier, INFINITY):
+    def least(self, rows: int, frontier: int) -> int:
+        """The smallest start with rows; INFINITY if there is none. Rows may still come from the frontier on."""
+        low = self._runs.frontier
+        while heads := self._runs.between(low, INFINITY):
             first = min(heads, key=lambda part: part["time"][0])
             bound = int(first["time"][min(_CHUNK, rows_of(first)) - 1])
-            time, weight = _sums(concat(self._runs.between(self._runs.frontier, bound + 1)))
+            time, weight = _sums(concat(self._runs.between(low, bound + 1)))
             kept = np.flatnonzero(weight)
+            low = int(time[kept[0]]) if len(kept) else bound + 1
+            self._runs.advance(min(low, frontier))
             if len(kept):
-                self._runs.advance(int(time[kept[0]]))
                 break
-            self._runs.advance(bound + 1)
         else:
             return INFINITY
         if self._runs.rows > 2 * rows + _SLACK:
             self._compact()
-        return self._runs.frontier
+        return low
 
     def _compact(self) -> None:
         time, weight = _sums(concat(self._runs.between(self._runs.frontier, INFINITY)))
