@@ -335,7 +335,8 @@ def test_random_streams_agree_with_the_definition(kind: str, case: str, speculat
             until = HORIZON if kind == "inner" else max(0, min(frontier, HORIZON))
             if speculative:
                 starts = [
-                    int(Delta.concat(s, ds).consolidate().start.max(initial=-1)) for s, ds in zip(schemas, arrived)
+                    int(Delta.concat(s, ds).consolidate().start.max(initial=-1))
+                    for s, ds in zip(schemas, arrived, strict=True)
                 ]
                 until = max(until, max(starts) + 1)
             sides = (snapshots(schema, ds, until) for schema, ds in zip(schemas, arrived, strict=True))

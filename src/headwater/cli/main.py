@@ -6,11 +6,14 @@ import os
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from headwater import __version__
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 app = typer.Typer(
     name="headwater",
@@ -118,6 +121,42 @@ def _run_replay(
         _write_whole(output, text)
     for notice in bound.notices:
         typer.echo(str(notice), err=True)
+
+
+class Bench(StrEnum):
+    KERNELS = "kernels"
+    STATE = "state"
+    DRIFT = "drift"
+
+
+@app.command("bench")
+def _bench(
+    what: Annotated[
+        Bench,
+        typer.Argument(help="kernels: rows a second of each operator; state: ticks as state grows; drift: a long sum."),
+    ],
+    rows: Annotated[
+        int | None, typer.Option("--rows", min=100_000, help="Input rows (kernels, drift) or largest state (state).")
+    ] = None,
+) -> None:
+    """Measure Headwater on this machine; one run, one table."""
+    from rich.console import Console
+
+    Console(width=150).print(_run_bench(what, rows))
+
+
+def _run_bench(what: Bench, rows: int | None) -> Table:
+    if what is Bench.KERNELS:
+        from headwater.bench import kernels
+
+        return kernels.run(rows or 1_000_000)
+    if what is Bench.DRIFT:
+        from headwater.bench import drift
+
+        return drift.run(rows or 10_000_000)
+    from headwater.bench import state
+
+    return state.run(tuple(size for size in state.LIVE if size <= (rows or state.LIVE[-1])))
 
 
 def _write_whole(path: Path, text: str) -> None:

@@ -71,16 +71,16 @@ def net_ranges(order, groups, rank, low, high, weight):
 
 
 @njit(cache=True, nogil=True)
-def extreme_rows(order, low, high, instants, largest):
-    """For each instant the row that comes last (or first) in ``order``; -1 where no row is valid.
+def extreme_rows(low, high, instants, largest):
+    """For each instant the last (or first) row that is valid; -1 where there is none.
 
-    Rows are taken from the extreme one on, each takes the instants that are still free: nearly linear.
+    Rows are sorted by (key, value). From the extreme one on, each takes the instants that are still free: nearly linear.
     """
-    n = len(order)
+    n = len(low)
     found = np.full(instants, -1, np.int64)
     free = np.arange(instants + 1)  # the next free instant, where one is taken; paths are halved as they are walked
     for k in range(n):
-        i = order[n - 1 - k] if largest else order[k]
+        i = n - 1 - k if largest else k
         at = low[i]
         while True:
             while free[at] != at:
@@ -106,16 +106,15 @@ def count_rows(low, high, instants):
 
 
 @njit(cache=True, nogil=True)
-def list_rows(order, low, high, counts, begin, stop):
-    """The rows valid at the instants from begin to stop, in ``order``: offsets (one an instant and the end) and rows."""
+def list_rows(low, high, counts, begin, stop):
+    """The rows valid at the instants from begin to stop, in order: offsets (one an instant and the end) and rows."""
     offsets = np.empty(stop - begin + 1, np.int64)
     offsets[0] = 0
     for q in range(begin, stop):
         offsets[q - begin + 1] = offsets[q - begin] + counts[q]
     place = offsets[:-1].copy()
     rows = np.empty(offsets[-1], np.int64)
-    for k in range(len(order)):
-        i = order[k]
+    for i in range(len(low)):
         for q in range(max(low[i], begin), min(high[i], stop)):
             rows[place[q - begin]] = i
             place[q - begin] += 1

@@ -223,6 +223,7 @@ class AggregateOperator(SweepOperator):
         for j, measure in enumerate(self._measures):
             delta = inputs[measure.port]
             if measure.kind == kernel.FINGERPRINT and len(delta):
+                assert measure.argument is not None
                 part = delta.filter(measure.takes_part(delta).view(np.bool_)) if measure.filter is not None else delta
                 values = part.column(measure.argument)
                 state.kept.append(j, part.key(self._keys), part.start, part.end, part.weight, values)

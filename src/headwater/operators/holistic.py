@@ -29,7 +29,7 @@ from headwater.model.order import canonical_ranks
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.operators.endpoints import Segments
 from headwater.operators.user_aggregates import UserAggregate
-from headwater.operators.words import fits_word, to_words
+from headwater.operators.words import fits_word, floats, to_words
 from headwater.state.buckets import ExpiryBuckets
 from headwater.state.columns import concat_column, take_column
 from headwater.state.store import Segment, Store
@@ -80,7 +80,8 @@ class HolisticRows:
         first = np.append(np.flatnonzero(touched), len(segments.key))
         asked = key.take(segments.key[first[:-1]])
         # Any instant of a segment will do. Not the first: its rows may have ended, and others of like value have followed.
-        instants = np.minimum(np.maximum(segments.start, frontier), segments.end - 1)
+        # What is open at the frontier is known to hold just before it.
+        instants = np.minimum(np.maximum(segments.start, max(frontier, BEGINNING + 1) - 1), segments.end - 1)
         parts: list[tuple[np.ndarray | pa.Array, ...]] = []
         matches = self._kept[measure].matches(asked) if measure in self._kept else ()
         for segment, query, row in matches:
@@ -91,71 +92,64 @@ class HolisticRows:
             if len(valid):
                 values = take_column(segment["value"], row[valid])
                 parts.append((query[valid], low[valid], high[valid], segment.array("weight")[row[valid]], values))
-        columns = [concat_column(column) for column in zip(*parts, strict=True)] if parts else _no_columns(type_)
-        return Snapshots(asked, len(instants), *columns)
+        if not parts:
+            nothing = np.empty(0, np.int64)
+            return Snapshots(len(instants), nothing, nothing, nothing, nothing, pa.array([], type_))
+        group, *columns = (concat_column(column) for column in zip(*parts, strict=True))
+        return Snapshots(len(instants), *_arrange(asked.take(group), *columns))
 
 
-def _no_columns(type_: pa.DataType) -> list[np.ndarray | pa.Array]:
-    return [np.empty(0, np.int64)] * 4 + [pa.array([], type_)]
+def _arrange(
+    key: Identity, low: Int64Array, high: Int64Array, weight: Int64Array, values: pa.Array
+) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array, pa.Array]:
+    """Sort by (group, value), and where some rows take others away keep only what is left."""
+    plain = fits_word(values.type) and values.null_count == 0
+    ranks = to_words(values) if plain else canonical_ranks([values])
+    order, groups = sort_by_key_time(key.low, key.high, ranks)
+    if weight.min() < 0:
+        return *net_ranges(order, groups, ranks, low, high, weight), values
+    return order, low[order], high[order], weight[order], values
 
 
 class Snapshots:
-    """Rows with the range of segments in which each is valid, in the order of (group, value), NULLs first."""
+    """The values of many segments: rows in the order of (group, value), each with the range of segments that show it."""
 
     def __init__(
-        self,
-        asked: Identity,
-        count: int,
-        group: Int64Array,
-        low: Int64Array,
-        high: Int64Array,
-        weight: Int64Array,
-        values: pa.Array,
+        self, count: int, rows: Int64Array, low: Int64Array, high: Int64Array, weight: Int64Array, values: pa.Array
     ) -> None:
         self.count = count
-        self._asked, self._group = asked, group
-        self._low, self._high, self._weight, self.values = low, high, weight, values
-        self._arrange()
+        self._rows, self._values = rows, values  # row i has the value values[rows[i]]
+        self._low, self._high, self._weight = low, high, weight
 
-    def _arrange(self) -> None:
-        """Sort, and where some rows take others away keep only what is left of them."""
-        ranks = to_words(self.values) if fits_word(self.values.type) else None
-        if ranks is None or self.values.null_count:
-            ranks = canonical_ranks([self.values])
-        key = self._asked.take(self._group)
-        order, groups = sort_by_key_time(key.low, key.high, ranks)
-        if len(order) and self._weight.min() < 0:
-            order, self._low, self._high, self._weight = net_ranges(
-                order, groups, ranks, self._low, self._high, self._weight
-            )
-            self.values = self.values.take(pa.array(order))
-            order = np.arange(len(order))
-        self._order = order
+    @property
+    def type(self) -> pa.DataType:
+        return self._values.type
 
     @cached_property
     def without_nulls(self) -> Snapshots:
-        if self.values.null_count == 0:
+        if self._values.null_count == 0:
             return self
-        kept = self.values.is_valid().to_numpy(zero_copy_only=False)
-        some = Snapshots.__new__(Snapshots)
-        some.count = self.count
-        rows = self._order[kept[self._order]]
-        some._low, some._high, some._weight = self._low[rows], self._high[rows], self._weight[rows]
-        some.values, some._order = self.values.take(pa.array(rows)), np.arange(len(rows))
-        return some
+        kept = self._values.is_valid().to_numpy(zero_copy_only=False)[self._rows]
+        return Snapshots(
+            self.count, self._rows[kept], self._low[kept], self._high[kept], self._weight[kept], self._values
+        )
 
     @cached_property
     def _counts(self) -> Int64Array:
         return count_rows(self._low, self._high, self.count)
 
+    def _take(self, rows: Int64Array) -> pa.Array:
+        """The values of some rows; NULL for row -1."""
+        none = rows < 0
+        return self._values.take(pa.array(self._rows[rows] if len(self._rows) else rows, mask=none))
+
     def ranges(self) -> tuple[Int64Array, Int64Array, Int64Array, pa.Array]:
         """Every row: the range [low, high) of segments in which it is valid, how many copies, and its value."""
-        return self._low, self._high, self._weight, self.values
+        return self._low, self._high, self._weight, self._values.take(pa.array(self._rows))
 
     def extremes(self, *, largest: bool) -> pa.Array:
         """The smallest or largest value of each segment; NULL where there is none."""
-        rows = extreme_rows(self._order, self._low, self._high, self.count, largest)
-        return self.values.take(pa.array(rows, mask=rows < 0))
+        return self._take(extreme_rows(self._low, self._high, self.count, largest))
 
     def blocks(self) -> Iterator[tuple[Int64Array, Int64Array]]:
         """Offsets (one a segment and the end) and rows of the segments' lists, some segments at a time."""
@@ -164,11 +158,11 @@ class Snapshots:
         while begin < self.count:
             before = sums[begin - 1] if begin else 0
             stop = max(int(np.searchsorted(sums, before + _MOST_PAIRS, side="right")), begin + 1)
-            yield list_rows(self._order, self._low, self._high, self._counts, begin, stop)
+            yield list_rows(self._low, self._high, self._counts, begin, stop)
             begin = stop
 
     def medians(self) -> pa.Array:
-        values = self.values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        values = floats(self._values)[self._rows]
         parts = []
         for offsets, rows in self.blocks():
             middle = np.zeros(len(offsets) - 1)
@@ -188,7 +182,7 @@ class Snapshots:
             offsets = np.concatenate([[0], np.cumsum(copies)])[offsets]
             rows = np.repeat(rows, copies)
         none = pa.array(offsets[1:] == offsets[:-1])
-        return pa.LargeListArray.from_arrays(pa.array(offsets), self.values.take(pa.array(rows)), mask=none)
+        return pa.LargeListArray.from_arrays(pa.array(offsets), self._take(rows), mask=none)
 
 
 def evaluate(
@@ -201,12 +195,12 @@ def evaluate(
     if isinstance(function, UserAggregate):
         if function.inverse is not None:
             return pa.array(function.follow(*values.ranges(), values.count), type_)
-        lists = values.lists(pa.large_list(values.values.type))
+        lists = values.lists(pa.large_list(values.type))
         return pa.array(function.evaluate(lists), type_)
     if function == "MEDIAN":
         return values.medians().cast(type_)
     if function == "LISTAGG":
         separator = str(parameters[0]) if parameters else _SEPARATOR
         lists = values.lists(pa.large_list(pa.large_string()))
-        return pc.binary_join(lists, pa.scalar(separator, pa.large_string())).cast(type_)
+        return pc.call_function("binary_join", [lists, pa.scalar(separator, pa.large_string())]).cast(type_)
     return values.extremes(largest=function == "MAX").cast(type_)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from attrs import frozen
 
 from headwater.errors import StreamError
@@ -104,11 +103,13 @@ class Measure:
         elif self.kind == kernel.INTEGER:
             kernel.follow_integer(*walk, valid, values[0], words[0], words[1], changed)
         elif self.kind == kernel.WIDE:
-            kernel.follow_wide(*walk, valid, *values, *words, changed)
+            kernel.follow_wide(*walk, valid, values[0], values[1], words[0], words[1], words[2], changed)
+        elif self.kind == kernel.FLOAT:
+            x, sums = values[0].view(np.float64), words.view(np.float64)
+            kernel.follow_float(*walk, valid, x, counts, sums[0], sums[1], words[2], changed)
         else:
-            follow = kernel.follow_float if self.kind == kernel.FLOAT else kernel.follow_squares
-            sums = words[:-1].view(np.float64)
-            follow(*walk, valid, values[0].view(np.float64), counts, *sums, words[-1], changed)
+            x, sums = values[0].view(np.float64), words.view(np.float64)
+            kernel.follow_squares(*walk, valid, x, counts, sums[0], sums[1], sums[2], words[3], changed)
 
 
 def needed_measures(
@@ -174,7 +175,7 @@ def _integer_sum(words: TotalsAt, none: BoolArray, type_: pa.DataType, *, wide: 
         raise _overflow(f"DECIMAL({type_.precision},{type_.scale})", "Cast the argument to DOUBLE.")
     pairs = np.stack([low, high], axis=1)
     whole = pa.Array.from_buffers(type_, len(low), [None, pa.py_buffer(pairs)])
-    return pc.if_else(pa.array(none), pa.nulls(len(low), type_), whole) if none.any() else whole
+    return whole.take(pa.array(np.arange(len(low)), mask=none)) if none.any() else whole
 
 
 def _overflow(type_: str, hint: str) -> StreamError:

@@ -295,7 +295,7 @@ class SweepOperator(Operator):
     # -- speculative form -------------------------------------------------------------------------------------------
 
     def _speculate(self, state: SweepState, inputs: tuple[Delta, ...], frontier: int) -> Step:
-        tau = max(state.tau, min(frontier, INFINITY - 1))
+        tau = max(state.tau, state.reached, min(frontier, INFINITY - 1))
         for delta in inputs:
             begun = delta.start[delta.weight > 0]
             tau = max(tau, int(begun.max())) if len(begun) else tau

@@ -22,8 +22,6 @@ from headwater.runtime.inprocess import Runner
 from headwater.runtime.json_values import encoder
 from headwater.runtime.recording import Tick, read_recording
 
-CONSISTENCIES = ("strong", "middle")
-
 
 def load_script(path: Path) -> Script:
     """The bound script of a file."""

@@ -125,8 +125,8 @@ def _filter(c: Choices, below: Plan) -> Plan:
     return Filter(below, plans.predicate(c, below.schema))
 
 
-# NaN and the infinities take part wherever no arithmetic is done with them.
-_SPECIAL = ("join", "set", "distinct", "aggregate extremes", "row window", "istream", "dstream", "coalesce")
+# NaN and the infinities take part wherever SQL systems agree on what becomes of them.
+_SPECIAL = ("join", "set", "distinct", "aggregate sums", "aggregate extremes", "row window", "istream", "coalesce")
 
 
 def operator_cases(name: str, first: int) -> Iterator[list[Case]]:
@@ -142,7 +142,7 @@ def operator_cases(name: str, first: int) -> Iterator[list[Case]]:
         first += 1
 
 
-def plan_cases(first: int, *, streams_a_plan: int = 2) -> Iterator[list[Case]]:
+def plan_cases(first: int, *, streams_a_plan: int = 1) -> Iterator[list[Case]]:
     """Batches of cases of random plans, three to five operators deep."""
     while True:
         dice = Dice(first)

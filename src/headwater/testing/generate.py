@@ -44,6 +44,10 @@ class Case:
     seed: int
 
 
+DECIMAL = pa.decimal128(10, 2)
+NUMBERS = pa.list_(pa.int64())
+PAIR = pa.struct({"a": pa.int64(), "b": pa.string()})
+
 _PALETTES: dict[pa.DataType, list[Any]] = {
     pa.bool_(): [False, True],
     pa.int32(): [0, 1, 2, -3],
@@ -52,7 +56,12 @@ _PALETTES: dict[pa.DataType, list[Any]] = {
     pa.string(): ["a", "b", "c", ""],
     pa.date32(): [date(2026, 1, 1), date(2026, 1, 2)],
     pa.timestamp("us"): [datetime(2026, 1, 1), datetime(2026, 1, 1, 12, 30)],
-    pa.decimal128(10, 2): [Decimal("1.25"), Decimal("-0.50"), Decimal("3.00")],
+    DECIMAL: [Decimal("1.25"), Decimal("-0.50"), Decimal("3.00")],
+    pa.int16(): [0, 1, 2, -3],
+    pa.float32(): [0.5, 1.0, -2.0],
+    pa.binary(): [b"a", b"", b"\xff"],
+    NUMBERS: [[1, 2], [], [None, 0], [1]],
+    PAIR: [{"a": 1, "b": "x"}, {"a": None, "b": "x"}, {"a": 1, "b": None}],
 }
 _SPECIAL = [float("nan"), float("inf"), float("-inf"), -0.0, 0.0]
 

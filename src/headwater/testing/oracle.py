@@ -152,7 +152,7 @@ class _Query:
 
     @_sql.register
     def _(self, plan: Project, below: str) -> str:
-        values = [f"CAST({e.sql} AS {_type(e.type)}) AS {_quote(n)}" for n, e in plan.expressions]
+        values = [f"CAST({e.sql} AS {duckdb_type(e.type)}) AS {_quote(n)}" for n, e in plan.expressions]
         return f"SELECT {', '.join(['_t', *values])} FROM {below}"
 
     @_sql.register
@@ -191,7 +191,7 @@ class _Query:
     @_sql.register
     def _(self, plan: Aggregate, below: str) -> str:
         keys = ["_t", *_quoted(plan.keys)]
-        values = [f"CAST({_call(c)} AS {_type(c.type)}) AS {_quote(c.output)}" for c in plan.calls]
+        values = [f"CAST({_call(c)} AS {duckdb_type(c.type)}) AS {_quote(c.output)}" for c in plan.calls]
         return f"SELECT {', '.join(keys + values)} FROM {below} GROUP BY {', '.join(keys)}"
 
     @_sql.register
@@ -209,7 +209,7 @@ class _Query:
         # 17.2 (8.18 with slide 1) in each group (8.19): with n rows so far and K = floor(n/A)*A, rows K-N+1 to K.
         case = f"_t // {self.stride}"
         group = ", ".join([case, *_quoted(plan.partition)])
-        order = ", ".join(["_t", *(f"{n} ASC NULLS FIRST" for n in _quoted(plan.schema.names))])
+        order = ", ".join(["_t", *(f"{_ordered(_quote(f.name), f.type)} ASC NULLS FIRST" for f in plan.schema)])
         numbered = (
             f"SELECT *, {case} AS _c, dense_rank() OVER (ORDER BY {group}) AS _g,"
             f" row_number() OVER (PARTITION BY {group} ORDER BY {order}) AS _k FROM {below}"
@@ -290,6 +290,21 @@ def _renamed(plan: Plan, like: Plan, table: str) -> str:
     return f"SELECT {', '.join(['_t', *(f'{a} AS {b}' for a, b in pairs)])} FROM {table}"
 
 
+def _ordered(value: str, type_: pa.DataType, depth: int = 0) -> str:
+    """What to sort by: DuckDB puts NULL last inside of lists and structs, the canonical order puts it first."""
+
+    def inner(item: str, item_type: pa.DataType) -> str:
+        return f"{{'known': {item} IS NOT NULL, 'value': {_ordered(item, item_type, depth + 1)}}}"
+
+    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
+        return f"list_transform({value}, lambda e{depth}: {inner(f'e{depth}', type_.value_type)})"
+    if pa.types.is_struct(type_):
+        fields = [type_.field(i) for i in range(type_.num_fields)]
+        parts = ", ".join(f"'{i}': {inner(f'({value}).{_quote(f.name)}', f.type)}" for i, f in enumerate(fields))
+        return f"CASE WHEN {value} IS NOT NULL THEN {{{parts}}} END"
+    return value
+
+
 def _columns(plan: Plan) -> str:
     return ", ".join(_quoted(plan.schema.names))
 
@@ -321,12 +336,13 @@ _TYPES = {
 }
 
 
-def _type(type_: pa.DataType) -> str:
+def duckdb_type(type_: pa.DataType) -> str:
+    """How DuckDB spells an Arrow type."""
     if pa.types.is_decimal(type_):
         return f"DECIMAL({type_.precision}, {type_.scale})"
     if pa.types.is_list(type_) or pa.types.is_large_list(type_):
-        return f"{_type(type_.value_type)}[]"
+        return f"{duckdb_type(type_.value_type)}[]"
     if pa.types.is_struct(type_):
         fields = (type_.field(i) for i in range(type_.num_fields))
-        return f"STRUCT({', '.join(f'{_quote(f.name)} {_type(f.type)}' for f in fields)})"
+        return f"STRUCT({', '.join(f'{_quote(f.name)} {duckdb_type(f.type)}' for f in fields)})"
     return _TYPES[type_]

@@ -28,18 +28,28 @@ from headwater.algebra.nodes import (
     TimeWindow,
     Union,
 )
-from headwater.model.schema import Schema, sql_name
+from headwater.model.schema import Schema, sql_name, sql_type
 from headwater.model.time import INFINITY
 from headwater.testing.choices import Choices
+from headwater.testing.generate import DECIMAL, NUMBERS, PAIR
+from headwater.testing.oracle import duckdb_type
 from headwater.testing.shape import grows_for_ever
 
-_COLUMN_TYPES = ("BIGINT", "STRING", "DOUBLE", "BOOLEAN", "INT")
+_COMMON_TYPES = [sql_type(name) for name in ("BIGINT", "STRING", "DOUBLE", "BOOLEAN", "INT")]
+_RARE_TYPES = [sql_type(name) for name in ("SMALLINT", "FLOAT", "DATE", "TIMESTAMP", "BINARY")]
+_RARE_TYPES += [DECIMAL, NUMBERS, PAIR]
 _LITERALS = {
     pa.int32(): "1",
     pa.int64(): "1",
     pa.float64(): "1.0",
     pa.string(): "'b'",
     pa.bool_(): "true",
+    pa.int16(): "1",
+    pa.float32(): "1.0",
+    pa.date32(): "DATE '2026-01-02'",
+    pa.timestamp("us"): "TIMESTAMP '2026-01-01 12:00:00'",
+    pa.binary(): "'b'::BLOB",
+    DECIMAL: "1.25",
 }
 _CROWD = 48
 """About how many rows an instant may have before a plan stops growing wider."""
@@ -51,8 +61,9 @@ def quoted(name: str) -> str:
 
 def schema(choices: Choices, prefix: str = "", *, columns: int = 3) -> Schema:
     """One to three columns; the first is a BIGINT or a STRING, so that there is something to group and join by."""
-    types = [choices.pick(("BIGINT", "STRING"))]
-    types += [choices.pick(_COLUMN_TYPES) for _ in range(choices.integer(0, columns - 1))]
+    types = [choices.pick(_COMMON_TYPES[:2])]
+    for _ in range(choices.integer(0, columns - 1)):
+        types.append(choices.pick(_RARE_TYPES if choices.chance(20) else _COMMON_TYPES))
     return Schema.of(**{f"{prefix}{'kvwxyz'[i]}": t for i, t in enumerate(types)})
 
 
@@ -92,7 +103,7 @@ def expression(choices: Choices, of: Schema) -> Scalar:
     name, read = quoted(field.name), (field.name,)
     if choices.chance(50):
         return Scalar(name, field.type, read)
-    if field.type in (pa.int64(), pa.int32()):
+    if pa.types.is_integer(field.type):
         text = choices.pick([f"{name} + 1", f"{name} % 2", f"-{name}", f"coalesce({name}, 7)"])
         return Scalar(f"CAST({text} AS {sql_name(field.type)})", field.type, read)
     if field.type == pa.float64():
@@ -118,12 +129,8 @@ def conform(choices: Choices, plan: Plan, like: Schema) -> Plan:
             name = choices.pick(fitting)
             chosen.append((field.name, Scalar(quoted(name), field.type, (name,))))
         else:
-            chosen.append((field.name, Scalar(f"CAST(NULL AS {_cast_name(field.type)})", field.type)))
+            chosen.append((field.name, Scalar(f"CAST(NULL AS {duckdb_type(field.type)})", field.type)))
     return Project(plan, tuple(chosen))
-
-
-def _cast_name(type_: pa.DataType) -> str:
-    return f"{_cast_name(type_.value_type)}[]" if pa.types.is_list(type_) else sql_name(type_)
 
 
 # -- operators ------------------------------------------------------------------------------------------------------
@@ -184,8 +191,10 @@ def _functions_of(type_: pa.DataType) -> list[tuple[str, pa.DataType]]:
         found += [("MIN", type_), ("MAX", type_)]
     if type_ == pa.string():
         found.append(("LISTAGG", pa.string()))
-    if type_ in (pa.int32(), pa.int64(), pa.float64()):
-        found.append(("SUM", pa.float64() if type_ == pa.float64() else pa.int64()))
+    if type_ == DECIMAL:
+        found.append(("SUM", pa.decimal128(38, 2)))
+    if pa.types.is_integer(type_) or pa.types.is_floating(type_):
+        found.append(("SUM", pa.float64() if pa.types.is_floating(type_) else pa.int64()))
         inexact = ("AVG", "MEDIAN", "VAR_SAMP", "VAR_POP", "STDDEV_SAMP", "STDDEV_POP")
         found += [(f, pa.float64()) for f in inexact]
     return found
