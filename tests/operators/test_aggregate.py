@@ -30,7 +30,11 @@ from headwater.testing.choices import Dice
 from headwater.testing.generate import StreamShape, cut, stream, whole
 from headwater.testing.timeline import changes, timeline
 
-FORMS = {"strong": False, "speculative": True}
+FORMS = {
+    "strong": {"speculative": False},
+    "open": {"speculative": False, "hold": False},
+    "speculative": {"speculative": True},
+}
 INF, NAN = math.inf, math.nan
 LONG, DOUBLE = pa.int64(), pa.float64()
 COUNT = Call("COUNT", "n", LONG)
@@ -40,11 +44,12 @@ def run(operator: AggregateOperator, ticks: Sequence[tuple[Sequence[Delta], int]
     """Feed the ticks (a delta a port, frontier); the output must be valid, and the state empty in the end."""
     state = operator.new_state(store or MemoryStore())
     validator = StreamValidator(operator.schema)
+    final = operator._hold and not operator._speculative
     deltas = []
     for inputs, frontier in ticks:
         step = operator.step(state, tuple(inputs), (frontier,) * len(inputs))
         validator.check_delta(step.delta, step.frontier)
-        assert operator._speculative or (step.delta.weight > 0).all()
+        assert not final or (step.delta.weight > 0).all()
         deltas.append(step.delta)
     assert operator.buffered(state) == (0, 0)
     return History.of(operator.schema, deltas)
@@ -59,17 +64,17 @@ def ticks_of(schema: Schema, pieces: Sequence[Sequence[Element]]) -> list[tuple[
     return [*ticks, ([Delta.empty(schema)], INFINITY)]
 
 
-def answer(schema: Schema, text: str, calls: list[Call], keys=(), *, speculative: bool = False) -> list:
+def answer(schema: Schema, text: str, calls: list[Call], keys=(), **form: bool) -> list:
     """The history of the aggregate over a timeline, one tick an element."""
-    operator = AggregateOperator([schema], keys, calls, speculative=speculative)
+    operator = AggregateOperator([schema], keys, calls, **form)
     return run(operator, ticks_of(schema, [[e] for e in timeline(text, schema)])).rows()
 
 
-def sums(rows, frontiers=(), *, calls, type_=DOUBLE, speculative=False) -> History:
+def sums(rows, frontiers=(), *, calls, type_=DOUBLE, **form: bool) -> History:
     """The history of aggregates of x over (value, start, end) rows."""
     schema = Schema.of(x=type_)
     delta = Delta.from_rows(schema, [((x,), s, e, 1) for x, s, e in rows])
-    operator = AggregateOperator([schema], [], calls, speculative=speculative)
+    operator = AggregateOperator([schema], [], calls, **form)
     ticks = [([delta if i == 0 else Delta.empty(schema)], f) for i, f in enumerate([*frontiers, INFINITY])]
     return run(operator, ticks)
 
@@ -77,14 +82,14 @@ def sums(rows, frontiers=(), *, calls, type_=DOUBLE, speculative=False) -> Histo
 # -- the works' own examples --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("speculative", FORMS.values(), ids=FORMS)
-def test_scalar_sum_of_table_11_9(speculative):
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_scalar_sum_of_table_11_9(form):
     c, a, d, b = 1, 10, 100, 1000
     rows = answer(
         Schema.of(x="BIGINT"),
         "1 1-8, ~1, 10 5-11, ~5, 100 6-14, ~6, 10 9-10, ~9, 1000 12-17",
         [Call("SUM", "s", LONG, "x")],
-        speculative=speculative,
+        **form,
     )
     assert [(row[0], s, e) for row, s, e, _ in rows] == [
         (c, 1, 5), (c + a, 5, 6), (c + a + d, 6, 8), (a + d, 8, 9), (a + d + a, 9, 10), (a + d, 10, 11), (d, 11, 12),
@@ -92,16 +97,16 @@ def test_scalar_sum_of_table_11_9(speculative):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("speculative", FORMS.values(), ids=FORMS)
-def test_grouped_count_of_table_11_10(speculative):
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_grouped_count_of_table_11_10(form):
     text = "c 1-8, ~1, a 5-11, ~5, d 6-14, ~6, a 9-10, ~9, b 12-17"
-    rows = answer(Schema.of(x="STRING"), text, [COUNT], ["x"], speculative=speculative)
+    rows = answer(Schema.of(x="STRING"), text, [COUNT], ["x"], **form)
     assert {(*row, s, e) for row, s, e, _ in rows} == {
         ("c", 1, 1, 8), ("a", 1, 5, 9), ("d", 1, 6, 14), ("a", 2, 9, 10), ("a", 1, 10, 11), ("b", 1, 12, 17)
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("speculative", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
@@ -116,9 +121,9 @@ def test_grouped_count_of_table_11_10(speculative):
         ("1 0-3, 3 8-10, 1 0-3>2, 1 0-2>1", "1 0-1, 3 8-10"),
     ],
 )
-def test_sums_with_retractions_of_golden_a_4(text, wanted, speculative):
+def test_sums_with_retractions_of_golden_a_4(text, wanted, form):
     schema = Schema.of(x="BIGINT")
-    rows = answer(schema, text, [Call("SUM", "s", LONG, "x")], speculative=speculative)
+    rows = answer(schema, text, [Call("SUM", "s", LONG, "x")], **form)
     assert rows == History.of(schema, [changes(timeline(wanted, schema), schema)]).rows()
 
 
@@ -186,15 +191,15 @@ def close(a, b) -> bool:
     return a == b
 
 
-@pytest.mark.parametrize("speculative", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("keys", [[], ["k"], ["x"], ["s"], ["d", "p"]], ids=str)
-def test_random_streams_give_the_answer_of_every_instant(keys, speculative, tmp_path: Path):
+def test_random_streams_give_the_answer_of_every_instant(keys, form, tmp_path: Path):
     calls = CALLS if keys != ["x"] else [c for c in CALLS if c.function != "VAR_POP"]
     for seed in range(14):
         dice = Dice(seed, len(keys))
         elements = stream(dice, Source("s", SCHEMA, revisable=seed % 3 > 0), StreamShape(elements=24))
         delta = whole(SCHEMA, elements)
-        operator = AggregateOperator([SCHEMA], keys, calls, speculative=speculative, revisable=seed % 3 > 0)
+        operator = AggregateOperator([SCHEMA], keys, calls, **form, revisable=seed % 3 > 0)
         store = FileStore(tmp_path / f"{seed}") if seed % 4 == 0 else MemoryStore()
         history = run(operator, ticks_of(SCHEMA, cut(dice, elements, dice.integer(1, 6))), store)
         for t, groups in enumerate(expected(SCHEMA, keys, delta, calls, 40)):
@@ -205,17 +210,17 @@ def test_random_streams_give_the_answer_of_every_instant(keys, speculative, tmp_
                 assert all(map(close, results, groups[key])), f"seed {seed} at {t}: {results} != {groups[key]}"
 
 
-@pytest.mark.parametrize("speculative", FORMS.values(), ids=FORMS)
-def test_distinct_arguments_come_through_inputs_of_their_own(speculative):
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_distinct_arguments_come_through_inputs_of_their_own(form):
     schema = Schema.of(k="STRING", x="BIGINT")
     calls = [COUNT, Call("SUM", "a", LONG, "x"), Call("SUM", "b", LONG, "x", port=1), Call("MAX", "c", LONG, "x", port=1),
              Call("ARRAY_AGG", "e", pa.list_(LONG), "x", port=1)]  # fmt: skip
     for seed in range(20):
         dice = Dice(seed)
         elements = stream(dice, Source("s", schema), StreamShape(elements=24))
-        distinct = CountSweepOperator(schema, "distinct", speculative=speculative)
+        distinct = CountSweepOperator(schema, "distinct", **form)
         state = distinct.new_state(MemoryStore())
-        operator = AggregateOperator([schema, schema], ["k"], calls, speculative=speculative)
+        operator = AggregateOperator([schema, schema], ["k"], calls, **form)
         main, deltas = operator.new_state(MemoryStore()), []
         for inputs, frontier in ticks_of(schema, cut(dice, elements, 4)):
             narrow = distinct.step(state, tuple(inputs), (frontier,))
@@ -235,7 +240,7 @@ def test_distinct_arguments_come_through_inputs_of_their_own(speculative):
 # -- keys -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("speculative", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize(
     ("type_", "values"),
     [
@@ -253,11 +258,11 @@ def test_distinct_arguments_come_through_inputs_of_their_own(speculative):
     ],
     ids=str,
 )
-def test_groups_by_keys_of_every_type_and_null(type_, values, speculative):
+def test_groups_by_keys_of_every_type_and_null(type_, values, form):
     schema = Schema.of(k=type_, x="BIGINT")
     groups = [*values, None]
     rows = [((k, 10**i), i, 20 - i, 1) for i, k in enumerate(groups)] * 2
-    operator = AggregateOperator([schema], ["k"], [Call("SUM", "s", LONG, "x")], speculative=speculative)
+    operator = AggregateOperator([schema], ["k"], [Call("SUM", "s", LONG, "x")], **form)
     ticks = [
         ([Delta.from_rows(schema, [row])], frontier) for row, frontier in zip(rows, range(-len(rows), 0), strict=True)
     ]
@@ -340,11 +345,11 @@ def test_decimal_overflow_is_an_error_however_far_it_goes(copies, sign):
     assert average.rows()[0][0][0] == pytest.approx(sign * 1e38, rel=1e-15)
 
 
-@pytest.mark.parametrize("speculative", FORMS.values(), ids=FORMS)
-def test_nan_and_infinities_enter_and_leave(speculative):
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_nan_and_infinities_enter_and_leave(form):
     rows = [(1.5, 0, 20), (INF, 2, 6), (-INF, 4, 8), (NAN, 10, 12), (INF, 14, 16), (INF, 15, 18)]
     calls = [Call("SUM", "s", DOUBLE, "x"), Call("AVG", "a", DOUBLE, "x"), Call("VAR_POP", "v", DOUBLE, "x")]
-    history = sums(rows, [0, 5, 11], calls=calls, speculative=speculative)
+    history = sums(rows, [0, 5, 11], calls=calls, **form)
     totals = {t: next(iter(history.snapshot(t))) for t in range(20)}
     for t, (total, mean, spread) in totals.items():
         wanted = sum(x for x, s, e in rows if s <= t < e)

@@ -42,6 +42,8 @@ from headwater.testing.timeline import timeline
 FORMS = {
     "strong": {"speculative": False},
     "strong, never revised": {"speculative": False, "revisable": False},
+    "open": {"speculative": False, "hold": False},
+    "open, never revised": {"speculative": False, "hold": False, "revisable": False},
     "speculative": {"speculative": True},
 }
 NAN, INF = math.nan, math.inf
@@ -116,11 +118,12 @@ def run(operator: AggregateOperator, ticks, store=None) -> History:
     """Feed the ticks (delta, frontier); the output is checked to be valid, and the state to be empty in the end."""
     state = operator.new_state(store or MemoryStore())
     validator = StreamValidator(operator.schema)
+    final = operator._hold and not operator._speculative
     deltas = []
     for delta, frontier in ticks:
         step = operator.step(state, (delta,), (frontier,))
         validator.check_delta(step.delta, step.frontier)
-        assert operator._speculative or (step.delta.weight > 0).all()
+        assert not final or (step.delta.weight > 0).all()
         deltas.append(step.delta)
     assert operator.buffered(state) == (0, 0)
     return History.of(operator.schema, deltas)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from headwater.algebra.nodes import Source
-from headwater.kernels.join import sort_by_key
+from headwater.kernels.sort import sort_by_key
 from headwater.model.delta import Delta
 from headwater.model.element import Stable
 from headwater.model.history import History

@@ -43,7 +43,7 @@ def measure_duckdb(case: Case, bids: Bids, auctions: Auctions) -> float | None:
     best = 0.0
     for _ in range(3):
         began = time.process_time()
-        connection.execute(case.sql).arrow()
+        connection.execute(case.sql).to_arrow_table()
         best = max(best, total / (time.process_time() - began) / 1e6)
     return best
 

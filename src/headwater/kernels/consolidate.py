@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from headwater.kernels.hash import mix
-from headwater.kernels.join import sort_by_key
+from headwater.kernels.sort import sort_by_key
 
 
 def consolidate_rows(low, high, start, end, weight):

@@ -83,46 +83,6 @@ def match_overlapping(
     return at, offset, filled
 
 
-def sort_by_key(low, high):
-    """The stable permutation that sorts by (low, high).
-
-    The top bits of the hash and the row number share a word, so numpy's vectorised sort does nearly all of it.
-    """
-    bits = max(len(low) - 1, 1).bit_length()
-    packed = _pack(low, bits)
-    packed.sort()
-    return _unpack(packed, bits, low, high)
-
-
-@njit(cache=True, nogil=True)
-def _pack(low, bits):
-    numbers = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
-    packed = np.empty(len(low), np.uint64)
-    for i in range(len(low)):
-        packed[i] = (low[i] & ~numbers) | np.uint64(i)
-    return packed
-
-
-@njit(cache=True, nogil=True)
-def _unpack(packed, bits, low, high):
-    """The row numbers, with rows that differ only below the bits compared put in order by insertion."""
-    numbers = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
-    wide = len(high) > 0
-    order = np.empty(len(packed), np.int64)
-    for k in range(len(packed)):
-        i = np.int64(packed[k] & numbers)
-        j = k
-        if k > 0 and (packed[k] ^ packed[k - 1]) <= numbers:
-            while j > 0:
-                other = order[j - 1]
-                if low[other] < low[i] or (low[other] == low[i] and (not wide or high[other] <= high[i])):
-                    break
-                order[j] = other
-                j -= 1
-        order[j] = i
-    return order
-
-
 @njit(cache=True, nogil=True)
 def merge_keys(a_low, a_high, a_expiry, b_low, b_high, b_expiry, frontier):
     """Indices into a + b that put the rows that expire after the frontier in order of (low, high); a first on ties."""

@@ -10,7 +10,11 @@ from headwater.kernels.directory import directory_shift, first_at
 
 @njit(cache=True, nogil=True)
 def find_keys(low, high, directory, dead, asked_low, asked_high, index, segment, row):
-    """Where ``segment`` is still -2, set it to the index (-1: found dead) and ``row`` to the place in this segment."""
+    """Where ``segment`` is still -2, set it to the index (-1: found dead) and ``row`` to the place in this segment.
+
+    ``dead`` has an entry a row, or one for all.
+    """
+    step = 0 if len(dead) == 1 else 1
     n = len(low)
     wide = len(high) > 0
     shift = directory_shift(directory)
@@ -21,7 +25,7 @@ def find_keys(low, high, directory, dead, asked_low, asked_high, index, segment,
         at = first_at(low, directory, shift, value)
         while at < n and low[at] == value:
             if not wide or high[at] == asked_high[k]:
-                segment[k] = -1 if dead[at] != 0 else np.int64(index)
+                segment[k] = -1 if dead[at * step] != 0 else np.int64(index)
                 row[k] = at
                 break
             at += 1

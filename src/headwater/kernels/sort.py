@@ -1,4 +1,4 @@
-"""Sort endpoints by (key, time): partition by the top bits of the hash, then finish inside each small part."""
+"""Sort rows by key hash, by time, or by both."""
 
 from __future__ import annotations
 
@@ -6,84 +6,116 @@ import numpy as np
 from numba import njit
 
 
-@njit(cache=True, inline="always")
-def _before(low, high, time, wide, a, b):
-    """Is row a before row b by (low, high, time)?"""
-    if low[a] != low[b]:
-        return low[a] < low[b]
-    if wide and high[a] != high[b]:
-        return high[a] < high[b]
-    return time[a] < time[b]
+def sort_by_key(low, high):
+    """The stable permutation that sorts by (low, high).
+
+    The top bits of the hash and the row number share a word, so numpy's vectorised sort does nearly all of it.
+    """
+    bits = max(len(low) - 1, 1).bit_length()
+    packed = _pack(low, bits)
+    packed.sort()
+    return _unpack(packed, bits, low, high)
 
 
 @njit(cache=True, nogil=True)
-def _merge_sort(order, spare, lo, hi, low, high, time, wide):
+def _pack(low, bits):
+    numbers = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
+    packed = np.empty(len(low), np.uint64)
+    for i in range(len(low)):
+        packed[i] = (low[i] & ~numbers) | np.uint64(i)
+    return packed
+
+
+@njit(cache=True, nogil=True)
+def _unpack(packed, bits, low, high):
+    """The row numbers, with rows that differ only below the bits compared put in order by insertion."""
+    numbers = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
+    wide = len(high) > 0
+    order = np.empty(len(packed), np.int64)
+    for k in range(len(packed)):
+        i = np.int64(packed[k] & numbers)
+        j = k
+        if k > 0 and (packed[k] ^ packed[k - 1]) <= numbers:
+            while j > 0:
+                other = order[j - 1]
+                if low[other] < low[i] or (low[other] == low[i] and (not wide or high[other] <= high[i])):
+                    break
+                order[j] = other
+                j -= 1
+        order[j] = i
+    return order
+
+
+def sort_by_key_time(low, high, time):
+    """The stable permutation that sorts by (low, high, time), and where each distinct key begins in it (plus the end)."""
+    order = sort_by_key(low, high)
+    return order, _sort_groups(order, low.take(order), high.take(order) if len(high) else high, time.take(order))
+
+
+@njit(cache=True, nogil=True)
+def _sort_groups(order, low, high, time):
+    """Sort each key's rows by time, where they are not in order already, and say where each key begins.
+
+    ``low``, ``high`` and ``time`` are those of the rows in order; time is sorted along.
+    """
+    n = len(order)
+    wide = len(high) > 0
+    starts = np.empty(n + 1, np.int64)
+    spare_time, spare = np.empty(n, np.int64), np.empty(n, np.int64)
+    groups = 0
+    at = 0
+    while at < n:
+        starts[groups] = at
+        groups += 1
+        falls, fall = 0, at
+        end = at + 1
+        while end < n and low[end] == low[at] and (not wide or high[end] == high[at]):
+            if time[end] < time[end - 1]:
+                falls += 1
+                fall = end
+            end += 1
+        if falls == 1:  # usual: first what begins, then what ends
+            _merge(time, order, spare_time, spare, at, fall, end)
+        elif falls > 1:
+            _sort_by_insertion_and_merge(time, order, spare_time, spare, at, end)
+        at = end
+    starts[groups] = n
+    return starts[: groups + 1]
+
+
+@njit(cache=True, nogil=True)
+def _merge(time, order, spare_time, spare, lo, mid, hi):
+    """Merge [lo, mid) and [mid, hi), each in order, stably."""
+    for k in range(lo, mid):
+        spare_time[k], spare[k] = time[k], order[k]
+    i, j, k = lo, mid, lo
+    while i < mid:
+        if j < hi and time[j] < spare_time[i]:
+            time[k], order[k] = time[j], order[j]
+            j += 1
+        else:
+            time[k], order[k] = spare_time[i], spare[i]
+            i += 1
+        k += 1
+
+
+@njit(cache=True, nogil=True)
+def _sort_by_insertion_and_merge(time, order, spare_time, spare, lo, hi):
     """Bottom-up and stable; short runs by insertion; neighbours that are in order already are left alone."""
     run = 16
     for at in range(lo, hi, run):
         for i in range(at + 1, min(at + run, hi)):
-            x = order[i]
+            t, x = time[i], order[i]
             j = i
-            while j > at and _before(low, high, time, wide, x, order[j - 1]):
-                order[j] = order[j - 1]
+            while j > at and t < time[j - 1]:
+                time[j], order[j] = time[j - 1], order[j - 1]
                 j -= 1
-            order[j] = x
+            time[j], order[j] = t, x
     while run < hi - lo:
         for at in range(lo, hi - run, 2 * run):
-            mid = at + run
-            end = min(mid + run, hi)
-            if not _before(low, high, time, wide, order[mid], order[mid - 1]):
-                continue
-            for k in range(at, mid):
-                spare[k] = order[k]
-            i, j, k = at, mid, at
-            while i < mid:
-                if j < end and _before(low, high, time, wide, order[j], spare[i]):
-                    order[k] = order[j]
-                    j += 1
-                else:
-                    order[k] = spare[i]
-                    i += 1
-                k += 1
+            if time[at + run] < time[at + run - 1]:
+                _merge(time, order, spare_time, spare, at, at + run, min(at + 2 * run, hi))
         run *= 2
-
-
-@njit(cache=True, nogil=True)
-def sort_by_key_time(low, high, time):
-    """The stable permutation that sorts by (low, high, time), and where each distinct key begins in it (plus the end).
-
-    Cost: one counting pass on about log2(n) top bits of the hash, then tiny sorts; hot keys, already nearly in time
-    order, cost few passes. (Moving the keys along instead of indices was a third slower.)
-    """
-    n = len(low)
-    wide = len(high) > 0
-    bits = 1
-    while (2 << bits) < n and bits < 16:
-        bits += 1
-    shift = np.uint64(64 - bits)
-    ends = np.zeros((1 << bits) + 1, np.int64)
-    for i in range(n):
-        ends[np.int64(low[i] >> shift) + 1] += 1
-    for b in range(1 << bits):
-        ends[b + 1] += ends[b]
-    order, place = np.empty(n, np.int64), ends.copy()
-    for i in range(n):
-        b = np.int64(low[i] >> shift)
-        order[place[b]] = i
-        place[b] += 1
-    spare = np.empty(n, np.int64)
-    for b in range(1 << bits):
-        if ends[b + 1] - ends[b] > 1:
-            _merge_sort(order, spare, ends[b], ends[b + 1], low, high, time, wide)
-    starts = np.empty(n + 1, np.int64)
-    groups = 0
-    for k in range(n):
-        i = order[k]
-        if k == 0 or low[i] != low[order[k - 1]] or (wide and high[i] != high[order[k - 1]]):
-            starts[groups] = k
-            groups += 1
-    starts[groups] = n
-    return order, starts[: groups + 1].copy()
 
 
 @njit(cache=True, nogil=True)

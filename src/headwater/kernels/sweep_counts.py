@@ -75,7 +75,7 @@ def sweep_counts(kind, groups, time, port, weight, left, right, since, horizon, 
         if show_open and m > 0:
             keys[out], starts[out], ends[out], counts[out] = k, begun, _END, m
             out += 1
-    return keys[:out].copy(), starts[:out].copy(), ends[:out].copy(), counts[:out].copy()
+    return keys[:out], starts[:out], ends[:out], counts[:out]
 
 
 @njit(cache=True, nogil=True)
@@ -103,7 +103,7 @@ def sweep_changes(groups, time, weight):
             if change != 0:
                 keys[out], instants[out], changes[out] = k, t, change
                 out += 1
-    return keys[:out].copy(), instants[:out].copy(), changes[:out].copy()
+    return keys[:out], instants[:out], changes[:out]
 
 
 @njit(cache=True, nogil=True)

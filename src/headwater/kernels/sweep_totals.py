@@ -44,7 +44,7 @@ def find_instants(groups, time):
                 last = t
     first[keys] = m
     bounds[m] = n
-    return bounds[: m + 1].copy(), instants[:m].copy(), first
+    return bounds[: m + 1], instants[:m], first
 
 
 @njit(cache=True, nogil=True)
@@ -344,7 +344,7 @@ def cut_segments(instants, first, counts, changed, since, horizon, show_open):
         if show_open and counts[last] > 0:
             key[out], start[out], end[out], source[out] = k, begun, _END, last
             out += 1
-    return key[:out].copy(), start[:out].copy(), end[:out].copy(), source[:out].copy(), at_horizon
+    return key[:out], start[:out], end[:out], source[:out], at_horizon
 
 
 @njit(cache=True, nogil=True)

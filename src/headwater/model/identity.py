@@ -29,7 +29,7 @@ class Identity(NamedTuple):
     high: UInt64Array
 
     def take(self, indices: np.ndarray) -> Identity:
-        return Identity(self.low[indices], self.high[indices] if len(self.high) else self.high)
+        return Identity(self.low.take(indices), self.high.take(indices) if len(self.high) else self.high)
 
     @classmethod
     def concat(cls, parts: Sequence[Identity]) -> Identity:

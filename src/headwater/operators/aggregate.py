@@ -18,8 +18,8 @@ from headwater.model.identity import Identity
 from headwater.model.schema import Field, Schema
 from headwater.model.time import INFINITY
 from headwater.operators.endpoints import Segments, Swept
-from headwater.operators.holistic import HOLISTIC, HolisticRows, Snapshots, evaluate
-from headwater.operators.measures import ADDITIVE, Measure, TotalsAt, Walk, needed_measures, value_of
+from headwater.operators.holistic import HolisticRows, Snapshots, evaluate
+from headwater.operators.measures import ADDITIVE, HOLISTIC, Measure, TotalsAt, Walk, needed_measures, value_of
 from headwater.operators.staircase import Staircases
 from headwater.operators.sweep import SweepOperator, SweepState
 from headwater.operators.user_aggregates import UserAggregate, lookup
@@ -180,6 +180,8 @@ class AggregateOperator(SweepOperator):
                 changed |= columns[f"changed {j}"]
                 continue
             valid = columns.get(measure.valid_name, every)
+            if j and measure.kind == kernel.COUNT and self._counts_rows(words[self._places[j]], words[0], valid, walk):
+                continue
             values = [columns[name] for name in measure.value_names]
             counted = measure.counted
             counts = words[self._places[self._measures.index(counted)]] if counted in self._measures else words[0]
@@ -188,6 +190,14 @@ class AggregateOperator(SweepOperator):
                 weight, valid, values[0] = kernel.arrange_ties(walk[0], walk[2], valid, values[0])
                 here = (*walk[:2], weight)
             measure.follow(here, valid, values, counts, words[place : place + measure.words], changed)
+
+    def _counts_rows(self, counts: Int64Array, rows: Int64Array, valid: np.ndarray, walk: Walk) -> bool:
+        """Where no value is NULL or filtered out, all values are as many as the rows: no need to count them again."""
+        keys = len(walk[1]) - 1
+        if self.arity > 1 or not valid.all() or not np.array_equal(counts[:keys], rows[:keys]):
+            return False
+        counts[:] = rows
+        return True
 
     def open_segments(self, totals: Int64Array, since: Int64Array) -> Segments:
         key = np.flatnonzero(totals[0] > 0)
@@ -203,6 +213,7 @@ class AggregateOperator(SweepOperator):
     def output(self, state: Any, key: Identity, segments: Segments, columns: Sequence[pa.Array]) -> Delta:
         arrays = list(columns)
         snapshots: dict[int, Snapshots] = {}
+        totals = TotalsAt(segments.words, segments.source)
         for call in self._calls:
             needed = [self._measures[j] for j in self._needs[call.output]]
             last, j = needed[-1], self._needs[call.output][-1]
@@ -213,8 +224,7 @@ class AggregateOperator(SweepOperator):
                 arrays.append(evaluate(self._functions[call.output], call.type, snapshots[j], call.parameters))
                 continue
             rows = [self._places[j] + w for j in self._needs[call.output] for w in range(self._measures[j].words)]
-            totals = TotalsAt(segments.words, rows, segments.source)
-            arrays.append(value_of(call.function, call.type, argument, last.kind, totals))
+            arrays.append(value_of(call.function, call.type, argument, last.kind, totals.of(rows)))
         return Delta(self.schema, arrays, segments.start, segments.end, segments.weight)
 
     # -- rows -------------------------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.state.store import Store
 
-
 EVERY_COLUMN = ("*",)
 """For ``routing``: by all columns of that input, whatever their names."""
 

@@ -29,7 +29,7 @@ class Segments(NamedTuple):
     words: Int64Array  # totals by (word, source), float totals as their bits
 
     def take(self, indices: np.ndarray) -> Segments:
-        return Segments(*(a[indices] for a in self[:5]), self.words)
+        return Segments(*(a.take(indices) for a in self[:5]), self.words)
 
 
 class Swept(NamedTuple):
@@ -45,28 +45,29 @@ class Swept(NamedTuple):
     def group(cls, endpoints: Columns) -> Swept:
         low, high = endpoints["low"], endpoints.get("high", _NONE)
         order, groups = sort_by_key_time(low, high, endpoints["time"])
-        columns = {n: c[order] for n, c in endpoints.items() if isinstance(c, np.ndarray) and n not in ("low", "high")}
+        columns = {
+            n: c.take(order) for n, c in endpoints.items() if isinstance(c, np.ndarray) and n not in ("low", "high")
+        }
         columns["weight"] = columns["weight"].astype(np.int64, copy=False)
         payload = {n: c for n, c in endpoints.items() if isinstance(c, pa.Array)}
         return cls(columns, groups, Identity(low, high).take(order[groups[:-1]]), order, payload)
 
-    def join(self, key: Int64Array, endpoints: Columns) -> Swept:
-        """With further endpoints of the same keys (``key`` says which); they come first in the payload."""
+    def join(self, key: Int64Array, endpoints: Columns) -> tuple[Swept, Swept]:
+        """With further endpoints of the same keys (``key`` says which), and those alone; they come first in the payload."""
         by_key = np.lexsort((endpoints["time"], key))
-        mine = take({n: endpoints[n] for n in self.columns}, by_key)
-        order, groups = merge_endpoints(key[by_key], mine["time"], self.groups, self.columns["time"])
-        columns = {n: take_two(np.ascontiguousarray(mine[n]), c, order) for n, c in self.columns.items()}
+        key = key[by_key]
+        mine = {n: np.ascontiguousarray(endpoints[n].take(by_key)) for n in self.columns}
+        mine["weight"] = mine["weight"].astype(np.int64, copy=False)
+        order, groups = merge_endpoints(key, mine["time"], self.groups, self.columns["time"])
+        columns = {n: take_two(mine[n], c, order) for n, c in self.columns.items()}
         payload = {n: concat_column([endpoints[n], c]) for n, c in self.payload.items()}
-        return Swept(columns, groups, self.key, take_two(by_key, self.order + len(key), order), payload)
+        both = Swept(columns, groups, self.key, take_two(by_key, self.order + len(key), order), payload)
+        return both, Swept(mine, np.searchsorted(key, np.arange(len(self.groups))), self.key, by_key, payload)
 
-    def first(self, known: int) -> Swept:
-        """The same keys with only the endpoints that were among the first ``known`` ones before sorting."""
-        kept = self.order < known
-        counts = np.add.reduceat(kept.astype(np.int64), self.groups[:-1])
-        groups = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        return self._replace(
-            columns={n: c[kept] for n, c in self.columns.items()}, groups=groups, order=self.order[kept]
-        )
+    def none(self) -> Swept:
+        """The same keys without endpoints."""
+        columns = {n: c[:0] for n, c in self.columns.items()}
+        return Swept(columns, np.zeros_like(self.groups), self.key, self.order[:0], self.payload)
 
 
 def _where(mask: BoolArray) -> Int64Array | None:

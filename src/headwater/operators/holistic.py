@@ -34,9 +34,6 @@ from headwater.state.buckets import ExpiryBuckets
 from headwater.state.columns import concat_column, take_column
 from headwater.state.store import Segment, Store
 
-HOLISTIC = frozenset(("MIN", "MAX", "MEDIAN", "ARRAY_AGG", "LISTAGG"))
-"""The built-in functions of this kind."""
-
 _MOST_PAIRS = 1 << 22  # so many (segment, row) pairs are spread out at once
 _SEPARATOR = ","  # of LISTAGG
 

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.kernels.directory import build_directory, find_first
-from headwater.kernels.join import match_overlapping, sort_by_key
+from headwater.kernels.join import match_overlapping
+from headwater.kernels.sort import sort_by_key
 from headwater.model.arrays import BoolArray, Int64Array
 from headwater.model.delta import Delta
 from headwater.model.identity import Identity, identify, is_recoverable

@@ -19,6 +19,9 @@ from headwater.operators.words import decimal_words, fits_word, floats, from_wor
 ADDITIVE = frozenset(("COUNT", "SUM", "AVG", "VAR_SAMP", "VAR_POP", "STDDEV_SAMP", "STDDEV_POP"))
 """The functions whose value follows from totals with an inverse."""
 
+HOLISTIC = frozenset(("MIN", "MAX", "MEDIAN", "ARRAY_AGG", "LISTAGG"))
+"""The built-in functions that need the values themselves."""
+
 _SALT = np.int64(0x5A17ED)  # so that no common value has the fingerprint 0
 _NOTHING = np.int64(0x4E554C4C)  # the fingerprint of NULL
 
@@ -135,13 +138,28 @@ def needed_measures(
 
 
 class TotalsAt:
-    """The words of a call's measures at the chosen places, gathered when they are asked for."""
+    """The words of some measures at the chosen places, gathered once, when they are asked for."""
 
-    def __init__(self, words: Int64Array, rows: Sequence[int], places: Int64Array) -> None:
-        self._words, self._rows, self._places = words, rows, places
+    def __init__(self, words: Int64Array, places: Int64Array) -> None:
+        self._words, self._places = words, places
+        self._rows: Sequence[int] = range(len(words))
+        self._gathered: dict[int, Int64Array] = {}
+
+    def of(self, rows: Sequence[int]) -> TotalsAt:
+        """Only these words, numbered anew."""
+        part = TotalsAt(self._words, self._places)
+        part._rows, part._gathered = rows, self._gathered
+        return part
 
     def __getitem__(self, word: int) -> Int64Array:
-        return self._words[self._rows[word]][self._places]
+        row = self._rows[word]
+        if row not in self._gathered:
+            self._gathered[row] = self._words[row][self._places]
+        return self._gathered[row]
+
+    def any(self, word: int) -> bool:
+        """Is the word other than 0 anywhere?"""
+        return bool(self._words[self._rows[word]].any())
 
 
 def value_of(function: str, type_: pa.DataType, argument: pa.DataType, kind: int, words: TotalsAt) -> pa.Array:
@@ -199,9 +217,8 @@ def _spread(function: str, words: TotalsAt, count: Float64Array, none: BoolArray
     sample = function.endswith("_SAMP")
     divisor = np.where(count > 1, count - 1, 1.0) if sample else count
     spread = left / (count * divisor)
-    special, huge = words[3] != 0, words[7] != 0
-    if huge.any():  # NaN or an infinity among the values, or a square that no float holds
-        spread = np.where(special, np.nan, np.where(huge, np.inf, spread))
+    if words.any(7):  # NaN or an infinity among the values, or a square that no float holds
+        spread = np.where(words[3] != 0, np.nan, np.where(words[7] != 0, np.inf, spread))
     empty = none | (count < 2) if sample else none
     return _array(np.sqrt(spread) if function.startswith("STDDEV") else spread, empty, type_)
 
@@ -209,17 +226,18 @@ def _spread(function: str, words: TotalsAt, count: Float64Array, none: BoolArray
 def _float_sum(words: TotalsAt) -> Float64Array:
     with np.errstate(over="ignore"):
         total = words[1].view(np.float64) / kernel.DOWN
-    return _with_special(total, words[3])
+    return _with_special(total, words)
 
 
 def _float_mean(words: TotalsAt, count: Float64Array) -> Float64Array:
-    return _with_special(words[1].view(np.float64) / count / kernel.DOWN, words[3])
+    return _with_special(words[1].view(np.float64) / count / kernel.DOWN, words)
 
 
-def _with_special(total: Float64Array, special: Int64Array) -> Float64Array:
+def _with_special(total: Float64Array, words: TotalsAt) -> Float64Array:
     """NaN and the infinities, where the word that counts them has any."""
-    if not special.any():
+    if not words.any(3):
         return total
+    special = words[3]
     nan, plus, minus = special >> 42, (special >> 21) & 0x1FFFFF, special & 0x1FFFFF
     infinite = np.where((nan > 0) | ((plus > 0) & (minus > 0)), np.nan, np.where(plus > 0, np.inf, -np.inf))
     return np.where(special != 0, infinite, total)

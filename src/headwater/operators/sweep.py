@@ -5,8 +5,9 @@ final once the frontier has passed t. A row that began before the frontier can o
 (legality), so nothing else is needed for retractions.
 
 Strong: endpoints before the frontier are merged with the totals at the old frontier (``base``) and swept; each key's open
-segment is held until its next endpoint, or, without holding, shown open-ended and closed later. Speculative (CEDR 3.2 in batch form): the totals at the frontier stay the
-base, the endpoints in [frontier, tau] of the touched keys are swept twice, without and with the tick's endpoints, and the
+segment is held until its next endpoint, or, without holding, shown open-ended and closed later.
+
+Speculative (CEDR 3.2 in batch form): the totals at the frontier stay the base, the endpoints in [frontier, tau] of the touched keys are swept twice, without and with the tick's endpoints, and the
 difference is emitted; the last segment of a key is shown open-ended.
 """
 
@@ -333,15 +334,15 @@ class SweepOperator(Operator):
         """
         assert state.recent is not None
         swept = Swept.group(fresh)
+        before = swept.none()
         which, known = state.recent.probe(swept.key)
-        old_rows = 0
         if len(which):
             rows = np.flatnonzero(known["time"] >= state.frontier)  # older ones are in the totals
-            old_rows = len(rows)
-            swept = swept.join(which[rows], take({n: known[n] for n in fresh if n not in ("low", "high")}, rows))
+            known = take({n: known[n] for n in fresh if n not in ("low", "high")}, rows)
+            swept, before = swept.join(which[rows], known)
         found, totals, since = self._load(state, swept.key)
         payload = self._payload(state, swept, found)
-        old = self.sweep(swept.first(old_rows), totals.copy(), since.copy(), BEGINNING, show_open=True)
+        old = self.sweep(before, totals.copy(), since.copy(), BEGINNING, show_open=True)
         new = self.sweep(swept, totals, since, frontier, show_open=True)
         keep_old, keep_new = cancel_equal(*old, *new)
         old, new = old.take(keep_old), new.take(keep_new)
@@ -358,9 +359,8 @@ class SweepOperator(Operator):
         """Bring the totals of the other keys up to the frontier; nothing of what they show changes."""
         parts = []
         for part in passed:
-            seen = part["time"] <= state.tau  # later ones were fresh, and so their keys touched
-            seen &= ~find_sorted(*touched, part["low"], part.get("high", _NONE))
-            parts.append(take(part, np.flatnonzero(seen)))
+            seen = take(part, np.flatnonzero(part["time"] <= state.tau))  # later ones were fresh: their keys are touched
+            parts.append(take(seen, np.flatnonzero(~find_sorted(*touched, seen["low"], seen.get("high", _NONE)))))
         parts = [part for part in parts if rows_of(part)]
         if parts:
             swept = Swept.group(concat(parts))

@@ -21,9 +21,9 @@ from attrs import frozen
 from headwater.errors import HeadwaterError
 from headwater.model.arrays import Int64Array
 from headwater.model.schema import sql_type
-from headwater.operators.measures import ADDITIVE
+from headwater.operators.measures import ADDITIVE, HOLISTIC
 
-_RESERVED = ADDITIVE | {"MIN", "MAX", "MEDIAN", "ARRAY_AGG", "LISTAGG", "STRING_AGG", "STDDEV", "VARIANCE"}
+_RESERVED = ADDITIVE | HOLISTIC | {"STRING_AGG", "STDDEV", "VARIANCE"}
 
 
 @frozen(kw_only=True)

@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from headwater.kernels.directory import build_directory, find_first
 from headwater.kernels.hash import hash_words
-from headwater.kernels.join import match_keys, merge_keys, sort_by_key, sum_equal_rows
+from headwater.kernels.join import match_keys, merge_keys, sum_equal_rows
 from headwater.kernels.merge import take_two
-from headwater.kernels.sort import sort_by_key_time
+from headwater.kernels.sort import sort_by_key, sort_by_key_time
 from headwater.model.arrays import BoolArray, Int64Array, UInt64Array
 from headwater.model.identity import Identity, identify
 from headwater.model.time import BEGINNING, INFINITY

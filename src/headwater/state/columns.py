@@ -25,6 +25,12 @@ def is_constant(column: Column) -> bool:
     return isinstance(column, np.ndarray) and column.strides == (0,) and len(column) > 0  # empty ones have it too
 
 
+def once(column: Column) -> np.ndarray:
+    """A constant column as its one value, any other as it is: for kernels that take either."""
+    assert isinstance(column, np.ndarray)
+    return column[:1].copy() if is_constant(column) else column
+
+
 def compress(columns: Columns, names: Iterable[str]) -> Columns:
     """The same columns with the named ones kept small: a single value once, int64 that fits a byte as bytes.
 
@@ -45,7 +51,7 @@ def compress(columns: Columns, names: Iterable[str]) -> Columns:
 
 def take_column(column: Column, indices: np.ndarray) -> Column:
     if isinstance(column, np.ndarray):
-        return column[indices]
+        return column.take(indices, axis=0)
     return column.take(pa.array(indices))
 
 

@@ -25,7 +25,7 @@ from headwater.kernels.latest import find_keys
 from headwater.kernels.merge import merge_latest, take_two
 from headwater.model.arrays import BoolArray, Int64Array
 from headwater.model.identity import Identity
-from headwater.state.columns import Column, Columns, compress, concat_column, take_column
+from headwater.state.columns import Column, Columns, compress, concat_column, once, take_column
 from headwater.state.latest import Found
 from headwater.state.store import Segment, Store
 
@@ -75,8 +75,7 @@ class LatestGroups:
         for i in range(len(self._segments) - 1, -1, -1):
             columns = self._segments[i].columns
             stored = columns["low"], columns.get("high", _NONE), columns["directory"]
-            dead = np.ascontiguousarray(cast("np.ndarray", columns["dead"]))
-            find_keys(*stored, dead, key.low, key.high, i, segment, row)
+            find_keys(*stored, once(columns["dead"]), key.low, key.high, i, segment, row)
         return Found(segment, row)
 
     def gather(self, found: Found) -> Groups:

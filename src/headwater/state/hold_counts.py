@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from headwater.kernels.slots import count_in_slots
 from headwater.model.arrays import Int64Array
 from headwater.model.time import BEGINNING, INFINITY
 
 _SLOTS_A_MOVE = 8
+_SAMPLE = 512
 _MOST_SLOTS = 4096
 
 
@@ -26,29 +28,21 @@ class HoldCounts:
 
     def move(self, old: Int64Array, new: Int64Array) -> None:
         """Keys that held ``old`` hold ``new`` from now on (INFINITY: nothing)."""
-        old, new = old[old != INFINITY], new[new != INFINITY]
-        if len(old):
-            self._counts -= np.bincount(self._slot(old), minlength=len(self._counts))
-        if len(new):
-            later = new[new > self._latest]
-            if len(later):
-                self._open_slots(later)
-            slot = self._slot(new)
-            self._counts += np.bincount(slot, minlength=len(self._counts))
-            np.minimum.at(self._least, slot, new)
+        count_in_slots(self._bounds, old, -1, self._counts, self._least)
+        later = new[(new > self._latest) & (new != INFINITY)]
+        if len(later):
+            self._open_slots(later)
+        count_in_slots(self._bounds, new, 1, self._counts, self._least)
         self._tidy()
-
-    def _slot(self, times: Int64Array) -> Int64Array:
-        return np.searchsorted(self._bounds, times, side="right") - 1
 
     def _open_slots(self, times: Int64Array) -> None:
         """New slots behind the last one, of about equally many of these times."""
-        ordered = np.sort(times)
-        bounds = np.unique(ordered[:: max(1, len(ordered) // _SLOTS_A_MOVE)])
+        sample = np.sort(times[:: max(1, len(times) // _SAMPLE)])
+        bounds = np.unique(np.append(sample[:: max(1, len(sample) // _SLOTS_A_MOVE)], times.min()))
         self._bounds = np.concatenate([self._bounds, bounds])
         self._counts = np.concatenate([self._counts, np.zeros(len(bounds), np.int64)])
         self._least = np.concatenate([self._least, np.full(len(bounds), INFINITY, np.int64)])
-        self._latest = int(ordered[-1])
+        self._latest = int(times.max())
 
     def _tidy(self) -> None:
         """Drop empty slots (their range falls to the slot before), and join neighbours when there are too many."""

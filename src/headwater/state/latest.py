@@ -15,7 +15,7 @@ from headwater.kernels.latest import find_keys, gather_records
 from headwater.kernels.merge import merge_latest, take_two, take_two_records
 from headwater.model.arrays import BoolArray, Int64Array
 from headwater.model.identity import Identity
-from headwater.state.columns import Columns, compress, concat_column, take_column
+from headwater.state.columns import Columns, compress, concat_column, once, take_column
 from headwater.state.store import Segment, Store
 
 _RATIO = 4
@@ -53,7 +53,7 @@ class LatestWins:
                 columns["low"],
                 columns.get("high", _NONE),
                 columns["directory"],
-                np.ascontiguousarray(columns["dead"]),
+                once(columns["dead"]),
                 key.low,
                 key.high,
                 i,

@@ -89,10 +89,10 @@ def is_prompt(plan: Plan, lasting: Collection[str]) -> bool:
     """Does what has arrived show in a speculative answer at once?
 
     Not through filters, nor through several sweeps: each shows the answer up to the largest start that it has seen
-    itself. And an element that never ends is cut into instants only as far as the frontier.
+    itself. And what has no end, or is shown without one, is cut into instants only as far as the frontier.
     """
     passing = (Source, Project, Union, Split, Granularity, TimeWindow)
     if sum(not isinstance(node, passing) for node in plan.walk()) > 1:
         return False
-    cutting = (node.inputs[0] for node in plan.walk() if isinstance(node, (Split, TimeWindow, RowWindow)))
-    return not any(lasts(below, lasting) for below in cutting)
+    cut = [node.inputs[0] for node in plan.walk() if isinstance(node, (Split, TimeWindow, RowWindow))]
+    return not any(lasts(below, lasting) or not all(isinstance(n, passing) for n in below.walk()) for below in cut)
