@@ -16,12 +16,12 @@ SLOW_JOIN_CASES = 500  # of each of the four conditions, of each of the six kind
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_operator(name: str):
-    campaign(operator_cases(name, 0), scaled(3))
+    campaign(operator_cases(name, 0), scaled(4))
 
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_operator_in_every_trial(name: str):
-    campaign(([case] for batch in operator_cases(name, 1_000_000) for case in batch), scaled(4), thorough=True)
+    campaign(([case] for batch in operator_cases(name, 1_000_000) for case in batch), scaled(2), thorough=True)
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ from headwater.model.arrays import BoolArray, Int64Array, int64_values
 from headwater.model.element import Adjust, Insert
 from headwater.model.identity import Identity, identify
 from headwater.model.schema import END, RESERVED, START, WEIGHT, Schema
+from headwater.model.time import BEGINNING
 
 
 class Delta:
@@ -23,7 +24,7 @@ class Delta:
     Rows whose weights would cancel are tolerated everywhere; ``consolidate`` removes them.
     """
 
-    __slots__ = ("columns", "end", "schema", "start", "weight")
+    __slots__ = ("columns", "end", "reached", "schema", "start", "weight")
 
     def __init__(
         self, schema: Schema, columns: Sequence[pa.Array], start: Int64Array, end: Int64Array, weight: Int64Array
@@ -31,6 +32,8 @@ class Delta:
         assert len(columns) == len(schema)
         self.schema, self.columns = schema, tuple(columns)
         self.start, self.end, self.weight = start, end, weight
+        self.reached = BEGINNING
+        """How far time has come in the streams this comes from; speculation shows what it knows up to there."""
 
     # -- making -----------------------------------------------------------------------------------------------------
 
@@ -87,6 +90,11 @@ class Delta:
         """The identity of each row by some columns, or by all of them."""
         columns = self.columns if names is None else [self.column(n) for n in names]
         return identify(columns, len(self))
+
+    def largest_start(self) -> int:
+        """The largest start of a row that is added, or how far time has come anyway."""
+        starts = self.start[self.weight > 0]
+        return max(self.reached, int(starts.max())) if len(starts) else self.reached
 
     def rows(self) -> list[tuple[tuple[object, ...], int, int, int]]:
         """(row, start, end, weight) tuples: the opposite of ``from_rows``."""

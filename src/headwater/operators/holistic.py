@@ -35,7 +35,7 @@ from headwater.state.columns import concat_column, take_column
 from headwater.state.store import Segment, Store
 
 _MOST_PAIRS = 1 << 22  # so many (segment, row) pairs are spread out at once
-_SEPARATOR = ","  # of LISTAGG
+_SEPARATOR = ""  # of LISTAGG, as in Spark
 
 
 class HolisticRows:

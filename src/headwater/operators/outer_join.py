@@ -36,10 +36,9 @@ class PartStates:
 
     def reach(self, inputs: tuple[Delta, ...]) -> None:
         """Tell every part how far time has come on either input: speculation shows what it knows up to there."""
-        starts = [int(delta.start[begins].max()) for delta in inputs if (begins := delta.weight > 0).any()]
         for part in self.parts:
             if isinstance(part, SweepState):
-                part.reached = max([part.reached, *starts])
+                part.reached = max(part.reached, *(delta.largest_start() for delta in inputs))
 
     @property
     def rows(self) -> int:

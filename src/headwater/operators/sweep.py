@@ -296,10 +296,7 @@ class SweepOperator(Operator):
     # -- speculative form -------------------------------------------------------------------------------------------
 
     def _speculate(self, state: SweepState, inputs: tuple[Delta, ...], frontier: int) -> Step:
-        tau = max(state.tau, state.reached, min(frontier, INFINITY - 1))
-        for delta in inputs:
-            begun = delta.start[delta.weight > 0]
-            tau = max(tau, int(begun.max())) if len(begun) else tau
+        tau = max(state.tau, state.reached, min(frontier, INFINITY - 1), *(d.largest_start() for d in inputs))
         news = state.endpoints.between(state.tau + 1, tau + 1) if tau > state.tau else []
         passed = state.endpoints.advance(frontier)
         for port, delta in enumerate(inputs):
@@ -359,7 +356,9 @@ class SweepOperator(Operator):
         """Bring the totals of the other keys up to the frontier; nothing of what they show changes."""
         parts = []
         for part in passed:
-            seen = take(part, np.flatnonzero(part["time"] <= state.tau))  # later ones were fresh: their keys are touched
+            seen = take(
+                part, np.flatnonzero(part["time"] <= state.tau)
+            )  # later ones were fresh: their keys are touched
             parts.append(take(seen, np.flatnonzero(~find_sorted(*touched, seen["low"], seen.get("high", _NONE)))))
         parts = [part for part in parts if rows_of(part)]
         if parts:

@@ -25,6 +25,7 @@ class Runner:
         self.graph: Graph = lower(plans, speculative=speculative)
         self._store = store or MemoryStore()
         self._cells = {node.id: self._cell(node.operator, shards) for node in self.graph.nodes if node.operator}
+        self._reached = [BEGINNING] * len(self.graph.nodes)
         self._frontiers = dict.fromkeys((node.source for node in self.graph.nodes if node.source), BEGINNING)
 
     def _cell(self, operator: Operator, shards: int) -> _Cell:
@@ -42,7 +43,12 @@ class Runner:
                 self._frontiers[name] = max(self._frontiers[name], frontier)
         steps: list[Step] = []
         for node in self.graph.nodes:
-            steps.append(self._step(node, steps, deltas))
+            step = self._step(node, steps, deltas)
+            self._reached[node.id] = max(
+                self._reached[node.id], step.delta.largest_start(), *(self._reached[i] for i in node.inputs)
+            )
+            step.delta.reached = self._reached[node.id]
+            steps.append(step)
         return {name: steps[node] for name, node in self.graph.queries.items()}
 
     def _step(self, node: Node, steps: list[Step], deltas: dict[str, Delta]) -> Step:
@@ -72,6 +78,9 @@ class _Cell:
             for d, by in zip(inputs, self._operator.routing(), strict=True)
         ]
         parts = [d.split(by, shards) for d, by in zip(inputs, routes, strict=True)]
+        for whole, split in zip(inputs, parts, strict=True):
+            for part in split:
+                part.reached = whole.largest_start()
         steps = [
             self._operator.step(state, tuple(part[i] for part in parts), frontiers)
             for i, state in enumerate(self._states)

@@ -337,12 +337,12 @@ _TYPES = {
 
 
 def duckdb_type(type_: pa.DataType) -> str:
-    """How DuckDB spells an Arrow type."""
+    """How DuckDB spells an Arrow type; the names in a struct are taken to be plain."""
     if pa.types.is_decimal(type_):
         return f"DECIMAL({type_.precision}, {type_.scale})"
     if pa.types.is_list(type_) or pa.types.is_large_list(type_):
         return f"{duckdb_type(type_.value_type)}[]"
     if pa.types.is_struct(type_):
         fields = (type_.field(i) for i in range(type_.num_fields))
-        return f"STRUCT({', '.join(f'{_quote(f.name)} {duckdb_type(f.type)}' for f in fields)})"
+        return f"STRUCT({', '.join(f'{f.name} {duckdb_type(f.type)}' for f in fields)})"
     return _TYPES[type_]
