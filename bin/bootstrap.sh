@@ -25,7 +25,7 @@ stamp() { printf '%s' "$2" >"$venv/.headwater-$1"; }
 
 installed() { [[ -x "$venv/bin/python" ]] && stamped "$1" "$2"; }
 
-warm() { [[ ! -f "$root/src/headwater/kernels/warmup.py" ]] || stamped warm "$1"; }
+warm() { [[ ! -f "$root/src/headwater/runtime/warmup.py" ]] || stamped warm "$1"; }
 
 suitable() { "$@" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; }
 
@@ -75,7 +75,7 @@ install_package() {
 }
 
 warm_up() {
-    "$venv/bin/python" -m headwater.kernels.warmup >/dev/null 2>&1 ||
+    "$venv/bin/python" -m headwater.runtime.warmup >/dev/null 2>&1 ||
         say "could not compile the kernels ahead; they compile when first used"
     stamp warm "$1"
 }

@@ -16,7 +16,7 @@ SLOW_JOIN_CASES = 500  # of each of the four conditions, of each of the six kind
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_operator(name: str):
-    campaign(operator_cases(name, 0), scaled(4))
+    campaign(operator_cases(name, 0), scaled(3))
 
 
 @pytest.mark.parametrize("name", OPERATORS)

@@ -69,7 +69,8 @@ SELECT auction, min(ts), max(ts) + {WINDOW} FROM (
     FROM bid)) GROUP BY auction, island"""
 
 _EXCEPT = f"""
-WITH ends AS (SELECT auction, ts AS t, 1 AS a, 0 AS b FROM auction UNION ALL SELECT auction, ts + {WINDOW}, -1, 0 FROM auction
+WITH ends AS (SELECT auction, ts AS t, 1 AS a, 0 AS b FROM auction
+              UNION ALL SELECT auction, ts + {WINDOW}, -1, 0 FROM auction
               UNION ALL SELECT auction, ts, 0, 1 FROM bid UNION ALL SELECT auction, ts + {WINDOW}, 0, -1 FROM bid),
   steps AS (SELECT auction, t, sum(a) AS a, sum(b) AS b FROM ends GROUP BY auction, t)
 SELECT * FROM (

@@ -49,7 +49,7 @@ def cancel_equal(
 
 @njit(cache=True, nogil=True)
 def merge_endpoints(known_key, known_time, groups, time):
-    """Merge known endpoints, sorted by (key index, time), into the grouped ones: indices into known + grouped, and groups."""
+    """Merge known endpoints, sorted by (key index, time), into grouped ones: indices into known + grouped, and groups."""
     n, keys = len(known_key), len(groups) - 1
     order, merged = np.empty(n + len(time), np.int64), np.empty(keys + 1, np.int64)
     i = out = 0

@@ -55,17 +55,11 @@ class AlignOperator(Operator):
     def step(self, state: AlignState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
         (delta,) = inputs
         frontier = max(frontiers[0], state.frontier)
-        ready: list[Columns] = []
-        if len(delta):
-            state.starts.add(delta.start, delta.weight)
-            arrived = self._columns(delta)
-            final = arrived["time"] < frontier
-            ready.append(take(arrived, np.flatnonzero(final)))
-            later = take(arrived, np.flatnonzero(~final))
-        passed = state.waiting.advance(frontier)
-        if len(delta):
-            state.waiting.append(later)
-        ready += passed
+        state.starts.add(delta.start, delta.weight)
+        arrived = self._columns(delta)
+        final = arrived["time"] < frontier
+        ready = [take(arrived, np.flatnonzero(final)), *state.waiting.advance(frontier)]
+        state.waiting.append(take(arrived, np.flatnonzero(~final)))
         state.frontier = frontier
         out = self._release([part for part in ready if rows_of(part)])
         state.starts.add(out.start, -out.weight)

@@ -13,7 +13,7 @@ from headwater.kernels.sort import sort_by_key_time
 from headwater.model.arrays import BoolArray, Int64Array
 from headwater.model.delta import Delta
 from headwater.model.identity import Identity
-from headwater.state.columns import Column, Columns, concat_column, take, take_column
+from headwater.state.columns import Column, Columns, concat_column, take_column
 
 _NONE = np.empty(0, np.uint64)
 
@@ -29,7 +29,8 @@ class Segments(NamedTuple):
     words: Int64Array  # totals by (word, source), float totals as their bits
 
     def take(self, indices: np.ndarray) -> Segments:
-        return Segments(*(a.take(indices) for a in self[:5]), self.words)
+        key, start, end, weight, source = (column.take(indices) for column in self[:5])
+        return Segments(key, start, end, weight, source, self.words)
 
 
 class Swept(NamedTuple):

@@ -7,8 +7,9 @@ final once the frontier has passed t. A row that began before the frontier can o
 Strong: endpoints before the frontier are merged with the totals at the old frontier (``base``) and swept; each key's open
 segment is held until its next endpoint, or, without holding, shown open-ended and closed later.
 
-Speculative (CEDR 3.2 in batch form): the totals at the frontier stay the base, the endpoints in [frontier, tau] of the touched keys are swept twice, without and with the tick's endpoints, and the
-difference is emitted; the last segment of a key is shown open-ended.
+Speculative (CEDR 3.2 in batch form): the totals at the frontier stay the base, the endpoints in [frontier, tau] of the
+touched keys are swept twice, without and with the tick's endpoints, and the difference is emitted; the last segment of a
+key is shown open-ended.
 """
 
 from __future__ import annotations

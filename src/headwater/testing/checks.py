@@ -187,7 +187,8 @@ class _Run:
         kept = runner.buffered().rows
         if kept:
             raise CheckError(f"{kept} rows are still kept after the end")
-        self._compare(self._history("the end").shift(-self.trial.later), expected, "at the end")
+        answer = self._history("the end")
+        self._compare(answer.shift(-self.trial.later) if self.trial.later else answer, expected, "at the end")
 
     def _tick(self, runner: Runner, tick: Tick, name: str) -> None:
         deltas = {n: whole(self.schemas[n], part) for n, part in tick.items()}

@@ -1,0 +1,63 @@
+"""Compile the kernels ahead, so that the first tick of a query does not wait: `python -m headwater.runtime.warmup`.
+
+Every operator runs a few rows in each of its forms, with a key of one word and with a wide one; the machine code is cached.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from headwater.algebra import nodes as n
+from headwater.model.delta import Delta
+from headwater.model.schema import Schema
+from headwater.model.time import INFINITY
+from headwater.runtime.inprocess import Runner
+
+_FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX", "VAR_SAMP", "MEDIAN", "ARRAY_AGG")
+
+
+def _plans(left: n.Source, right: n.Source) -> dict[str, n.Plan]:
+    key, other = left.schema.names[0], right.schema.names[0]
+    window = n.TimeWindow(left, 10)
+    calls = [n.AggregateCall(f, f.lower(), _type_of(f), "x") for f in _FUNCTIONS]
+    calls += [
+        n.AggregateCall("COUNT", "rows", pa.int64()),
+        n.AggregateCall("SUM", "whole", pa.int64(), "i", distinct=True),
+    ]
+    plans: dict[str, n.Plan] = {
+        "aggregate": n.Aggregate(window, (key,), tuple(calls)),
+        "scalar": n.Aggregate(window, (), tuple(calls)),
+        "distinct": n.Distinct(window),
+        "coalesce": n.Coalesce(window, 5),
+        "rows": n.RowWindow(left, 2, 1, (key,)),
+        "istream": n.Istream(window),
+        "dstream": n.Dstream(window),
+        "signed": n.FromPositiveNegative(n.ToPositiveNegative(window)),
+        "granules": n.Granularity(window, 4),
+    }
+    plans |= {kind.name: n.SetOperation(window, n.TimeWindow(right, 10), kind) for kind in n.SetKind}
+    plans |= {kind.value: n.Join(window, n.TimeWindow(right, 10), kind, ((key, other),)) for kind in n.JoinKind}
+    return plans
+
+
+def _type_of(function: str) -> pa.DataType:
+    return {"COUNT": pa.int64(), "ARRAY_AGG": pa.list_(pa.float64())}.get(function, pa.float64())
+
+
+def warm_up() -> None:
+    """Run everything once, small."""
+    for key_type, keys in (("BIGINT", [1, 2, 1]), ("STRING", ["a", None, "a"])):
+        for revisable in (True, False):
+            left = n.Source("l", Schema.of(k=key_type, x="DOUBLE", i="INT"), revisable=revisable)
+            right = n.Source("r", Schema.of(rk=key_type, rx="DOUBLE", ri="INT"), revisable=revisable)
+            for speculative in (False, True):
+                runner = Runner(_plans(left, right), speculative=speculative)
+                for tick in range(4):
+                    rows = [((k, 1.5, 2), 3 * tick + i, 3 * tick + i + 1, 1) for i, k in enumerate(keys)]
+                    deltas = {s.name: Delta.from_rows(s.schema, rows) for s in (left, right)}
+                    runner.tick(deltas, dict.fromkeys("lr", 3 * tick))
+                runner.tick({}, dict.fromkeys("lr", INFINITY))
+
+
+if __name__ == "__main__":
+    warm_up()
