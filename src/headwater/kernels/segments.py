@@ -21,30 +21,39 @@ def cancel_equal(
     new_source,
     new_words,
 ):
-    """Indices of the old and of the new segments that have no equal on the other side; both sorted by (key, start)."""
+    """The old and the new segments (rows: key, start, end, weight, source) that have no equal on the other side.
+
+    Both sides are sorted by (key, start).
+    """
     n, m = len(old_key), len(new_key)
-    keep_old, keep_new = np.empty(n, np.int64), np.empty(m, np.int64)
+    old, new = np.empty((5, n), np.int64), np.empty((5, m), np.int64)
     i = j = a = b = 0
     while i < n or j < m:
+        keep_old, keep_new = False, False
         if i < n and j < m and old_key[i] == new_key[j] and old_start[i] == new_start[j]:
             equal = old_end[i] == new_end[j] and old_weight[i] == new_weight[j]
             for v in range(old_words.shape[0]):
                 equal = equal and old_words[v, old_source[i]] == new_words[v, new_source[j]]
-            if not equal:
-                keep_old[a], keep_new[b] = i, j
-                a += 1
-                b += 1
-            i += 1
-            j += 1
+            if equal:
+                i += 1
+                j += 1
+            else:
+                keep_old = keep_new = True
         elif j >= m or (i < n and (old_key[i], old_start[i]) < (new_key[j], new_start[j])):
-            keep_old[a] = i
+            keep_old = True
+        else:
+            keep_new = True
+        if keep_old:
+            old[0, a], old[1, a], old[2, a] = old_key[i], old_start[i], old_end[i]
+            old[3, a], old[4, a] = old_weight[i], old_source[i]
             a += 1
             i += 1
-        else:
-            keep_new[b] = j
+        if keep_new:
+            new[0, b], new[1, b], new[2, b] = new_key[j], new_start[j], new_end[j]
+            new[3, b], new[4, b] = new_weight[j], new_source[j]
             b += 1
             j += 1
-    return keep_old[:a], keep_new[:b]
+    return old[:, :a], new[:, :b]
 
 
 @njit(cache=True, nogil=True)

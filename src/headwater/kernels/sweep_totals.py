@@ -156,7 +156,7 @@ def follow_wide(bounds, first, weight, valid, values, uppers, lows, highs, tops,
 
 
 @njit(cache=True, inline="always")
-def _add(total, rest, x):
+def add_double(total, rest, x):
     """(total, rest) += x: error-free up to the last rounding of the rest (Knuth's two-sum)."""
     t = total + x
     z = t - total
@@ -223,13 +223,13 @@ def follow_float(bounds, first, weight, valid, values, counts, sums, rests, spec
                 if np.isfinite(x):
                     x *= DOWN
                     if w == 1:
-                        total, rest = _add(total, rest, x)
+                        total, rest = add_double(total, rest, x)
                     elif w == -1:
-                        total, rest = _add(total, rest, -x)
+                        total, rest = add_double(total, rest, -x)
                     else:
                         y = x * w
-                        total, rest = _add(total, rest, y)
-                        total, rest = _add(total, rest, _product_error(x, np.float64(w), y))
+                        total, rest = add_double(total, rest, y)
+                        total, rest = add_double(total, rest, _product_error(x, np.float64(w), y))
                 elif np.isnan(x):
                     special += w * _NAN
                 elif x > 0:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from attrs import frozen
 
 from headwater.kernels import sweep_totals as kernel
+from headwater.kernels.sweep_sum import has_ties, is_plain, sweep_sum
 from headwater.model.arrays import BoolArray, Int64Array
 from headwater.model.delta import Delta
 from headwater.model.identity import Identity
@@ -43,6 +44,9 @@ class Call:
     port: int = 0
     """The input that brings the argument: 0, or one of its own for DISTINCT."""
     parameters: tuple[object, ...] = ()
+
+
+_ONE_SUM = [kernel.COUNT, kernel.COUNT, kernel.FLOAT]  # the rows, the values, and their sum
 
 
 class AggregateState(SweepState):
@@ -159,6 +163,8 @@ class AggregateOperator(SweepOperator):
             columns |= {f"levels {j}": levels, f"changed {j}": changed}
 
     def sweep(self, swept: Swept, totals: Int64Array, since: Int64Array, horizon: int, *, show_open: bool) -> Segments:
+        if [m.kind for m in self._measures] == _ONE_SUM and self._is_plain(swept, totals):
+            return self._sweep_sum(swept, totals, since, horizon, show_open=show_open)
         columns, weight = swept.columns, swept.columns["weight"]
         bounds, instants, first = kernel.find_instants(swept.groups, columns["time"])
         keys = len(first) - 1
@@ -170,6 +176,32 @@ class AggregateOperator(SweepOperator):
         key, start, end, source, at_horizon = cut
         kernel.pick_totals(words, at_horizon, totals)
         return Segments(key, start, end, np.ones(len(key), np.int64), source, words)
+
+    def _is_plain(self, swept: Swept, totals: Int64Array) -> bool:
+        """Can one pass do it: every endpoint one row with a finite value, now and before, and no order of ties to mind?"""
+        columns, measure = swept.columns, self._measures[-1]
+        values = columns[measure.value_names[0]].view(np.float64)
+        return (
+            self.arity == 1
+            and is_plain(columns[measure.valid_name], columns["weight"], values)
+            and not totals[4].any()
+            and np.array_equal(totals[0], totals[1])
+            and not (self._speculative and has_ties(swept.groups, columns["time"]))
+        )
+
+    def _sweep_sum(
+        self, swept: Swept, totals: Int64Array, since: Int64Array, horizon: int, *, show_open: bool
+    ) -> Segments:
+        columns = swept.columns
+        values = columns[self._measures[-1].value_names[0]].view(np.float64)
+        sums = totals[2].view(np.float64), totals[3].view(np.float64)
+        key, start, end, rows, shown = sweep_sum(
+            swept.groups, columns["time"], columns["weight"], values, totals[0], *sums, since, horizon, show_open
+        )
+        totals[1] = totals[0]
+        words = np.zeros((5, len(key)), np.int64)
+        words[0], words[1], words[2:4] = rows, rows, shown.view(np.int64)
+        return Segments(key, start, end, np.ones(len(key), np.int64), np.arange(len(key)), words)
 
     def _follow(self, walk: Walk, columns: Columns, words: Int64Array, changed: np.ndarray) -> None:
         """Each measure's totals after each instant."""

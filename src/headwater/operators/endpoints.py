@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.kernels.merge import take_two
-from headwater.kernels.segments import merge_endpoints
+from headwater.kernels.segments import cancel_equal, merge_endpoints
 from headwater.kernels.sort import sort_by_key_time
 from headwater.model.arrays import BoolArray, Int64Array
 from headwater.model.delta import Delta
@@ -28,9 +28,10 @@ class Segments(NamedTuple):
     source: Int64Array
     words: Int64Array  # totals by (word, source), float totals as their bits
 
-    def take(self, indices: np.ndarray) -> Segments:
-        key, start, end, weight, source = (column.take(indices) for column in self[:5])
-        return Segments(key, start, end, weight, source, self.words)
+    def difference(self, new: Segments) -> tuple[Segments, Segments]:
+        """These and the new segments, without those that are in both."""
+        old_rows, new_rows = cancel_equal(*self, *new)
+        return Segments(*old_rows, self.words), Segments(*new_rows, new.words)
 
 
 class Swept(NamedTuple):
@@ -55,7 +56,8 @@ class Swept(NamedTuple):
 
     def join(self, key: Int64Array, endpoints: Columns) -> tuple[Swept, Swept]:
         """With further endpoints of the same keys (``key`` says which), and those alone; they come first in the payload."""
-        by_key = np.lexsort((endpoints["time"], key))
+        spread = np.uint64(64 - len(self.groups).bit_length())  # into the upper bits, which are sorted by
+        by_key, _ = sort_by_key_time(key.astype(np.uint64) << spread, _NONE, endpoints["time"])
         key = key[by_key]
         mine = {n: np.ascontiguousarray(endpoints[n].take(by_key)) for n in self.columns}
         mine["weight"] = mine["weight"].astype(np.int64, copy=False)
@@ -63,7 +65,8 @@ class Swept(NamedTuple):
         columns = {n: take_two(mine[n], c, order) for n, c in self.columns.items()}
         payload = {n: concat_column([endpoints[n], c]) for n, c in self.payload.items()}
         both = Swept(columns, groups, self.key, take_two(by_key, self.order + len(key), order), payload)
-        return both, Swept(mine, np.searchsorted(key, np.arange(len(self.groups))), self.key, by_key, payload)
+        counts = np.bincount(key, minlength=len(self.groups) - 1)
+        return both, Swept(mine, np.concatenate([[0], np.cumsum(counts)]), self.key, by_key, payload)
 
     def none(self) -> Swept:
         """The same keys without endpoints."""

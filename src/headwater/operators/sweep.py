@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headwater.kernels.segments import cancel_equal, find_sorted
+from headwater.kernels.segments import find_sorted
 from headwater.kernels.sweep_counts import first_marked
 from headwater.model.arrays import BoolArray, Int64Array
 from headwater.model.delta import Delta
@@ -191,8 +191,7 @@ class SweepOperator(Operator):
             old = self.open_segments(totals.copy(), since.copy())
             new = self.sweep(swept, totals, since, INFINITY, show_open=True)
             self._save(state, swept.key, found, totals, since, payload)
-            keep_old, keep_new = cancel_equal(*old, *new)
-            return self._difference(state, swept.key, payload, old.take(keep_old), new.take(keep_new))
+            return self._difference(state, swept.key, payload, *old.difference(new))
         before = since.copy()
         closed = self.sweep(swept, totals, since, INFINITY, show_open=False)
         self._save(state, swept.key, found, totals, since, payload)
@@ -342,13 +341,14 @@ class SweepOperator(Operator):
         payload = self._payload(state, swept, found)
         old = self.sweep(before, totals.copy(), since.copy(), BEGINNING, show_open=True)
         new = self.sweep(swept, totals, since, frontier, show_open=True)
-        keep_old, keep_new = cancel_equal(*old, *new)
-        old, new = old.take(keep_old), new.take(keep_new)
+        old, new = old.difference(new)
         gone = self.output(state, swept.key, old, self._keys_of(swept.key, payload, old.key)).negate()
         self.remember_rows(state, inputs)
         come = self.output(state, swept.key, new, self._keys_of(swept.key, payload, new.key))
         moved = np.flatnonzero(swept.columns["time"][swept.groups[:-1]] < frontier)
-        if len(moved):
+        if len(moved) == len(since):
+            self._save(state, swept.key, found, totals, since, payload)
+        elif len(moved):
             found = Found(found.segment[moved], found.row[moved])
             self._save(state, swept.key.take(moved), found, totals[:, moved], since[moved], take(payload, moved))
         return Delta.concat(self.schema, [gone, come]), swept.key
