@@ -30,8 +30,8 @@ class Segments(NamedTuple):
 
     def difference(self, new: Segments) -> tuple[Segments, Segments]:
         """These and the new segments, without those that are in both."""
-        old_rows, new_rows = cancel_equal(*self, *new)
-        return Segments(*old_rows, self.words), Segments(*new_rows, new.words)
+        (key, start, end, weight, source), come = cancel_equal(*self, *new)
+        return Segments(key, start, end, weight, source, self.words), Segments._make([*come, new.words])
 
 
 class Swept(NamedTuple):
