@@ -61,11 +61,3 @@ class HoldCounts:
     def least(self) -> int:
         """No held start is smaller than this; INFINITY when nothing is held."""
         return int(self._least.min())
-
-    def to_manifest(self) -> dict[str, object]:
-        return {
-            "bounds": self._bounds.tolist(),
-            "counts": self._counts.tolist(),
-            "least": self._least.tolist(),
-            "latest": self._latest,
-        }

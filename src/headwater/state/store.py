@@ -65,9 +65,6 @@ class Store(Protocol):
 class MemoryStore:
     """Segments as plain arrays."""
 
-    def __init__(self) -> None:
-        self._segments: dict[str, Segment] = {}
-
     def write(self, columns: Columns, *, rows: int, least: int = 0, most: int = 0) -> Segment:
         # A name is given when the segment is made: two segments may share array objects.
         return Segment(uuid.uuid4().hex, rows, bytes_of(columns.values()), least, most, columns)

@@ -219,10 +219,10 @@ class _Run:
             raise CheckError(f"{when}: {error}") from None
 
     def _compare_so_far(self, expected: History) -> None:
-        """Up to the largest start that every input has seen, a speculative answer is right for the input so far."""
+        """Up to the largest start seen, a speculative answer is right for the input so far."""
         arrived = _whole(self.plan, _before(self.trial))
         starts = [int(d.consolidate().start.max(initial=-1)) for d in arrived.values()]
-        upto = min(starts) + 1
+        upto = max(starts) + 1
         self._compare(self._history("so far").until(upto), expected.until(upto), f"before {upto}, for the input so far")
 
     def _compare(self, answer: History, expected: History, when: str) -> None:

@@ -1,0 +1,63 @@
+"""The benchmarks run, and what they measure is right; how fast it is, no test says."""
+
+from __future__ import annotations
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from headwater.bench import drift, kernels, state
+from headwater.bench.cases import CASES, ticks
+from headwater.bench.data import make_auctions, make_bids
+from headwater.state.store import FileStore, MemoryStore
+
+BIDS, AUCTIONS = make_bids(30_000), make_auctions(30_000)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
+def test_every_operator_and_its_query_can_be_measured(case):
+    assert kernels.measure(case, BIDS, AUCTIONS, 10_000)[0] > 0
+    theirs = kernels.measure_duckdb(case, BIDS, AUCTIONS)
+    assert (theirs is None) == (case.sql is None)
+
+
+def test_the_join_finds_as_many_pairs_as_duckdb():
+    case = next(c for c in CASES if c.title == "window join")
+    operator = case.make()
+    kept = operator.new_state(MemoryStore())
+    ours = sum(len(operator.step(kept, *tick).delta) for tick in ticks(case, BIDS, AUCTIONS, 7_000))
+    reached = int(BIDS.time.max())
+    with duckdb.connect() as connection:
+        open_by_then = AUCTIONS.time <= reached
+        tables = {
+            "bid": pa.table({"auction": BIDS.auction, "price": BIDS.price, "ts": BIDS.time}),
+            "auction": pa.table(
+                {n: c[open_by_then] for n, c in zip(("auction", "seller", "ts"), AUCTIONS, strict=True)}
+            ),
+        }
+        for name, table in tables.items():
+            connection.register(name, table)
+        assert ours == len(connection.sql(case.sql).fetchall())
+
+
+@pytest.mark.parametrize("case", state.CASES, ids=lambda case: case.title)
+def test_ticks_can_be_measured_as_state_grows(case, tmp_path):
+    for store in (MemoryStore(), FileStore(tmp_path)):
+        median, worst, kept = state.measure(case, 20_000, store)
+        assert 0 < median <= worst
+        assert 8 < kept.bytes / 20_000 < 120
+
+
+def test_a_sliding_sum_does_not_drift():
+    sizes, worst = drift.run_drift(600_000)
+    assert worst < 1e-9
+    assert max(sizes) < 1.5 * np.median(sizes)
+
+
+@pytest.mark.slow
+def test_a_sliding_sum_over_ten_million_elements_stays_flat_and_exact():
+    sizes, worst = drift.run_drift(10_000_000)
+    assert worst < 1e-9
+    half = len(sizes) // 2
+    assert max(sizes[half:]) <= 1.1 * max(sizes[:half])
