@@ -29,10 +29,10 @@ from headwater.model.identity import Identity, is_recoverable, recover
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.operators.base import Operator, Step
 from headwater.operators.endpoints import Segments, Swept, both_ends
+from headwater.state.aging import AgingKeys
 from headwater.state.buckets import ExpiryBuckets
 from headwater.state.columns import Columns, concat, rows_of, take
 from headwater.state.hold_counts import HoldCounts
-from headwater.state.holds import Holds
 from headwater.state.latest import Found, LatestWins
 from headwater.state.runs import TimeRuns
 from headwater.state.store import Segment, Store
@@ -48,7 +48,7 @@ class SweepState:
         self.endpoints = TimeRuns(store, constants=("weight", "port", "begins"))
         self.base = LatestWins(store)
         self.holds = HoldCounts()
-        self.aging = Holds(store)  # only where segments are not held for ever
+        self.aging = AgingKeys(store)  # only where segments are not held for ever
         self.recent = ExpiryBuckets(store) if speculative else None
         self.tau = BEGINNING
         self.reached = BEGINNING  # the largest start that a feeding operator has seen, if its rows do not all come here
