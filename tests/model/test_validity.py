@@ -129,3 +129,10 @@ def test_every_cut_of_a_valid_stream_is_legal(parts):
     for part in parts:
         frontier = max([frontier, *(e.at for e in part if isinstance(e, Stable))])
         validator.check_delta(changes(part), frontier)
+
+
+def test_deltas_and_elements_are_two_forms_of_one_thing():
+    schema = Schema.of(x="STRING")
+    elements = [Insert(("a",), 1, 8), Insert(("a",), 1, 8), Adjust(("b",), 2, 9, 5), Adjust(("c",), 3, 4, 3)]
+    back = Delta.from_elements(schema, elements).to_elements()
+    assert sorted(map(repr, back)) == sorted(map(repr, elements))

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from headwater.kernels.consolidate import consolidate_rows
 from headwater.model.arrays import BoolArray, Int64Array, int64_values
-from headwater.model.element import Adjust, Insert
+from headwater.model.element import Adjust, Insert, Row
 from headwater.model.identity import Identity, identify
 from headwater.model.schema import END, RESERVED, START, WEIGHT, Schema
 from headwater.model.time import BEGINNING
@@ -100,6 +100,23 @@ class Delta:
         """(row, start, end, weight) tuples: the opposite of ``from_rows``."""
         payload = zip(*(c.to_pylist() for c in self.columns), strict=True) if self.columns else [()] * len(self)
         return list(zip(payload, self.start.tolist(), self.end.tolist(), self.weight.tolist(), strict=True))
+
+    def to_elements(self) -> list[Insert | Adjust]:
+        """The opposite of ``from_elements``: what goes and what comes of one row and start is one change of its end."""
+        low, high = self.key()
+        identity = zip(low.tolist(), high.tolist() if len(high) else [0] * len(self), self.start.tolist(), strict=True)
+        changes: dict[tuple[int, int, int], tuple[Row, list[int], list[int]]] = {}
+        for key, (row, _, end, weight) in zip(identity, self.rows(), strict=True):
+            _, gone, come = changes.setdefault(key, (row, [], []))
+            (come if weight > 0 else gone).extend([end] * abs(weight))
+        elements: list[Insert | Adjust] = []
+        for (_, _, start), (row, gone, come) in changes.items():
+            gone.sort()
+            come.sort()
+            ends = come[: len(gone)] + [start] * (len(gone) - len(come))
+            elements += [Adjust(row, start, end, new_end) for end, new_end in zip(gone, ends, strict=True)]
+            elements += [Insert(row, start, end) for end in come[len(gone) :]]
+        return elements
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{row}[{s},{e}){w:+d}" for row, s, e, w in self.rows()[:20])

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from attrs import define
+from attrs import Factory, define
 
 from headwater.errors import InputError
 from headwater.language.binder import Query, Script, bind_script
 from headwater.language.catalog import Derived
 from headwater.model.delta import Delta
+from headwater.model.element import Adjust, Row
 from headwater.model.history import History
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
@@ -92,6 +93,7 @@ class _Output:
     name: str
     schema: Schema
     _frontier: int = BEGINNING
+    _encoders: list[Any] = Factory(lambda self: [encoder(f.type) for f in self.schema], takes_self=True)
 
     def elements(self, step: Step) -> list[str]:
         """The elements of one tick in the order of (start, end, row), then how far they are final."""
@@ -104,43 +106,26 @@ class _Output:
     def history(self, deltas: Sequence[Delta]) -> Iterator[tuple[str, int, int, str, str]]:
         """(stream, start, end, row, line) for every row of the canonical history."""
         history = History.of(self.schema, deltas)
-        rows = self._rows(history.delta())
-        times = zip(history.start.tolist(), history.end.tolist(), history.count.tolist(), strict=True)
-        for row, (start, end, count) in zip(rows, times, strict=True):
+        for values, start, end, count in history.delta().rows():
+            row = self._row(values)
             entry = {"stream": self.name, "start": start, "end": _instant(end), "count": count, "row": row}
             yield self.name, start, end, _json(row), _json(entry)
 
     def _elements(self, delta: Delta) -> Iterator[tuple[int, int, str, int, str]]:
-        """Weights as inserts and adjusts: what goes and what comes of one row and start are one change of its end."""
-        changes: defaultdict[tuple[str, int], tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
-        shown: dict[str, dict[str, Any]] = {}
-        times = zip(delta.start.tolist(), delta.end.tolist(), delta.weight.tolist(), strict=True)
-        for row, (start, end, weight) in zip(self._rows(delta), times, strict=True):
-            text = _json(row)
-            shown[text] = row
-            gone, come = changes[text, start]
-            (come if weight > 0 else gone).extend([end] * abs(weight))
-        for (text, start), (gone, come) in changes.items():
-            gone.sort()
-            come.sort()
-            paired = min(len(gone), len(come))
-            for end, new_end in zip(gone, come[:paired] + [start] * (len(gone) - paired), strict=True):
-                yield start, end, text, new_end, self._line("adjust", start, end, shown[text], new_end)
-            for end in come[paired:]:
-                yield start, end, text, end, self._line("insert", start, end, shown[text])
+        for element in delta.to_elements():
+            entry = {"start": element.start, "end": _instant(element.end)}
+            if isinstance(element, Adjust):
+                kind, new_end = "adjust", element.new_end
+                entry["new_end"] = _instant(new_end)
+            else:
+                kind, new_end = "insert", element.end
+            row = self._row(element.row)
+            line = _json({"stream": self.name, "kind": kind, **entry, "row": row})
+            yield element.start, element.end, _json(row), new_end, line
 
-    def _line(self, kind: str, start: int, end: int, row: dict[str, Any], new_end: int | None = None) -> str:
-        entry: dict[str, Any] = {"stream": self.name, "kind": kind, "start": start, "end": _instant(end)}
-        if new_end is not None:
-            entry["new_end"] = _instant(new_end)
-        return _json({**entry, "row": row})
-
-    def _rows(self, delta: Delta) -> list[dict[str, Any]]:
-        columns = []
-        for column, f in zip(delta.columns, self.schema, strict=True):
-            encode, values = encoder(f.type), column.to_pylist()
-            columns.append(values if encode is None else [None if v is None else encode(v) for v in values])
-        return [dict(zip(self.schema.names, row, strict=True)) for row in zip(*columns, strict=True)]
+    def _row(self, values: Row) -> dict[str, Any]:
+        encoded = (v if v is None or e is None else e(v) for v, e in zip(values, self._encoders, strict=True))
+        return dict(zip(self.schema.names, encoded, strict=True))
 
 
 def _instant(instant: int) -> int | None:
