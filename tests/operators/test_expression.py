@@ -98,3 +98,11 @@ def test_names_are_found_in_the_text():
     names = ["a", "b.c", 'q"t']
     text = " || 'no \"name\"' || ".join(map(quote, [*names, "a"]))
     assert referenced(text) == names
+
+
+def test_names_of_struct_fields_are_not_columns():
+    schema = Schema.of(x="BIGINT")
+    struct = pa.struct([("a", pa.int64())])
+    expressions = Expressions(schema, ["""CAST({'a': "x"} AS STRUCT("a" BIGINT))"""], [struct])
+    (column,) = expressions.evaluate([pa.array([1, 2])], 2)
+    assert column.to_pylist() == [{"a": 1}, {"a": 2}]

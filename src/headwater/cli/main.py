@@ -123,6 +123,20 @@ def _run_replay(
         typer.echo(str(notice), err=True)
 
 
+@app.command("demo")
+def _demo() -> None:
+    """Run the auction queries that ship with the checkout, and show their answers."""
+    from rich.console import Console
+
+    from headwater.cli import demo
+    from headwater.errors import HeadwaterError
+
+    try:
+        demo.run(Console())
+    except HeadwaterError as problem:
+        _fail(str(problem))
+
+
 class Bench(StrEnum):
     KERNELS = "kernels"
     STATE = "state"

@@ -81,7 +81,8 @@ class Expressions:
         self._direct = {i: plain[sql] for i, sql in enumerate(sqls) if sql in plain}
         self._computed = [i for i in range(len(sqls)) if i not in self._direct]
         names = dict.fromkeys(n for i in self._computed for n in referenced(sqls[i]))
-        self._inputs = [schema.index(name) for name in names]
+        # A quoted name that is no column is a field of a struct, or of a struct's type.
+        self._inputs = [schema.index(name) for name in names if name in schema.names]
         self._planned: tuple[int, _Feed, Any] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
