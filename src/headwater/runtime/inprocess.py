@@ -25,6 +25,9 @@ class Runner:
         self.graph: Graph = lower(plans, speculative=speculative)
         self._store = store or MemoryStore()
         self._cells = {node.id: self._cell(node.operator, shards) for node in self.graph.nodes if node.operator}
+        self._speculative = speculative
+        self._heard: dict[int, tuple[tuple[int, ...], int | None]] = {}
+        self._promised: dict[int, int] = {}
         self._reached = [BEGINNING] * len(self.graph.nodes)
         self._frontiers = dict.fromkeys((node.source for node in self.graph.nodes if node.source), BEGINNING)
 
@@ -55,7 +58,14 @@ class Runner:
         if node.source is not None:
             return Step(deltas.get(node.source, Delta.empty(node.schema)), self._frontiers[node.source])
         inputs = [steps[i] for i in node.inputs]
-        return self._cells[node.id].step(tuple(s.delta for s in inputs), tuple(s.frontier for s in inputs))
+        deltas_in, frontiers = tuple(s.delta for s in inputs), tuple(s.frontier for s in inputs)
+        # Where nothing came and time stands still, nothing happens.
+        heard = (frontiers, max(d.reached for d in deltas_in) if self._speculative else None)
+        if self._heard.get(node.id) == heard and not any(map(len, deltas_in)):
+            return Step(Delta.empty(node.schema), self._promised[node.id])
+        step = self._cells[node.id].step(deltas_in, frontiers)
+        self._heard[node.id], self._promised[node.id] = heard, step.frontier
+        return step
 
     def buffered(self) -> Buffered:
         """What all operators keep."""
