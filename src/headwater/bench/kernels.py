@@ -12,13 +12,15 @@ from headwater.bench.cases import CASES, Case, ticks
 from headwater.bench.data import Auctions, Bids, make_auctions, make_bids
 from headwater.state.store import MemoryStore
 
+_REPEATS = 6
+
 
 def measure(case: Case, bids: Bids, auctions: Auctions, rows: int) -> tuple[float, int]:
     """Best rate in M input rows a second, and the number of output rows."""
     inputs = list(ticks(case, bids, auctions, rows))
     total = sum(len(delta) for deltas, _ in inputs for delta in deltas)
     best, out = 0.0, 0
-    for _ in range(4):
+    for _ in range(_REPEATS):
         operator = case.make()
         state = operator.new_state(MemoryStore())
         began = time.process_time()
@@ -42,7 +44,7 @@ def measure_duckdb(case: Case, bids: Bids, auctions: Auctions) -> float | None:
     connection.execute("CREATE TABLE auction AS SELECT * FROM auctions")
     total = len(bids.time) + (len(auctions.time) if len(case.streams) > 1 else 0)
     best = 0.0
-    for _ in range(3):
+    for _ in range(_REPEATS):
         began = time.process_time()
         connection.sql(case.sql).to_arrow_table()
         best = max(best, total / (time.process_time() - began) / 1e6)
@@ -52,7 +54,9 @@ def measure_duckdb(case: Case, bids: Bids, auctions: Auctions) -> float | None:
 def run(rows: int = 1_000_000, tick: int = 100_000) -> Table:
     """The table: M rows/s a core, ours and DuckDB's, in one run."""
     bids, auctions = make_bids(rows), make_auctions(rows)
-    table = Table(title=f"{rows:,} bids, 60 s windows, {tick:,} rows a tick, one core, M rows/s (CPU time, best of 4)")
+    table = Table(
+        title=f"{rows:,} bids, 60 s windows, {tick:,} rows a tick, one core, M rows/s (CPU time, best of {_REPEATS})"
+    )
     for heading in ("operator", "Headwater", "rows out", "DuckDB, one shot", "ratio", "prototype", "of it"):
         table.add_column(heading, justify="left" if heading == "operator" else "right")
     for case in CASES:

@@ -51,6 +51,8 @@ def compress(columns: Columns, names: Iterable[str]) -> Columns:
 
 def take_column(column: Column, indices: np.ndarray) -> Column:
     if isinstance(column, np.ndarray):
+        if is_constant(column):  # numpy's take would first write out the whole column
+            return np.full(len(indices), column[0], column.dtype)
         return column.take(indices, axis=0)
     return column.take(pa.array(indices))
 

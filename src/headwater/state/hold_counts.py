@@ -14,7 +14,7 @@ from headwater.model.time import BEGINNING, INFINITY
 
 _SLOTS_A_MOVE = 8
 _SAMPLE = 512
-_MOST_SLOTS = 4096
+_MOST_SLOTS = 256
 
 
 class HoldCounts:
