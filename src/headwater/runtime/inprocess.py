@@ -28,7 +28,7 @@ class Runner:
         self._speculative = speculative
         self._heard: dict[int, tuple[tuple[int, ...], int | None]] = {}
         self._promised: dict[int, int] = {}
-        self._reached = [BEGINNING] * len(self.graph.nodes)
+        self._reached = BEGINNING
         self._frontiers = dict.fromkeys((node.source for node in self.graph.nodes if node.source), BEGINNING)
 
     def _cell(self, operator: Operator, shards: int) -> _Cell:
@@ -44,13 +44,12 @@ class Runner:
         for name, frontier in frontiers.items():
             if name in self._frontiers:
                 self._frontiers[name] = max(self._frontiers[name], frontier)
+        # Speculation shows what it knows up to the largest start seen, in whichever of the streams.
+        self._reached = max(self._reached, *(delta.largest_start() for delta in deltas.values()), BEGINNING)
         steps: list[Step] = []
         for node in self.graph.nodes:
             step = self._step(node, steps, deltas)
-            self._reached[node.id] = max(
-                self._reached[node.id], step.delta.largest_start(), *(self._reached[i] for i in node.inputs)
-            )
-            step.delta.reached = self._reached[node.id]
+            step.delta.reached = self._reached
             steps.append(step)
         return {name: steps[node] for name, node in self.graph.queries.items()}
 
