@@ -10,8 +10,8 @@ from headwater.algebra.nodes import Distinct, Join, Project, Source, TimeWindow
 from headwater.errors import HeadwaterError, SqlError
 from headwater.language.binder import bind_script
 from headwater.language.catalog import Catalog, Connector, Derived
-from headwater.language.dialect import check_extensible
 from headwater.language.notices import Notice
+from headwater.language.parsing import check_extensible
 from headwater.settings import Settings
 
 BID = "CREATE STREAM bid (item INT, price DOUBLE);\n"

@@ -12,6 +12,7 @@ from enum import StrEnum
 import pyarrow as pa
 from attrs import evolve, field, frozen
 
+from headwater.model.functions import UserFunction
 from headwater.model.schema import Field, Schema
 from headwater.model.time import INFINITY
 
@@ -25,6 +26,8 @@ class Scalar:
     type: pa.DataType
     columns: tuple[str, ...] = ()
     """The input columns it reads."""
+    functions: tuple[UserFunction, ...] = ()
+    """The functions of the user's that it calls."""
 
 
 @frozen
@@ -69,6 +72,7 @@ class Plan:
 
 
 _INPUT = {"input": True}
+_TIMESTAMP = pa.timestamp("us")
 
 
 class _Unary(Plan):
@@ -90,6 +94,19 @@ class Source(Plan):
     columns: Schema
     chronons: bool = False
     revisable: bool = True
+
+    @property
+    def schema(self) -> Schema:
+        return self.columns
+
+
+@frozen
+class Constant(Plan):
+    """A relation that never changes: its rows are valid in [0, infinity) (17.4)."""
+
+    columns: Schema
+    rows: tuple[tuple[object, ...], ...] = ()
+    """Python values, one a column; without rows the empty stream."""
 
     @property
     def schema(self) -> Schema:
@@ -202,6 +219,85 @@ class Aggregate(Plan):
     def schema(self) -> Schema:
         keys = tuple(self.input.schema.field(k) for k in self.keys)
         return Schema(keys + tuple(Field(c.output, c.type) for c in self.calls))
+
+
+@frozen
+class SortKey:
+    """One column of an ORDER BY; Spark's defaults."""
+
+    column: str
+    descending: bool = False
+    nulls_first: bool = True
+
+
+@frozen
+class TopK(Plan):
+    """At each instant, in each partition, the rows number offset+1 to offset+limit in the order.
+
+    Ties go by the rows' values in the canonical order, so that there are none. With ``rank`` the row's number in its
+    partition is one more column (ROW_NUMBER), an INT. limit INFINITY: all rows after the offset.
+    """
+
+    input: Plan = field(metadata=_INPUT)
+    order: tuple[SortKey, ...]
+    limit: int = INFINITY
+    offset: int = 0
+    partition: tuple[str, ...] = ()
+    rank: str | None = None
+
+    @property
+    def schema(self) -> Schema:
+        if self.rank is None:
+            return self.input.schema
+        return Schema((*self.input.schema.fields, Field(self.rank, pa.int32(), nullable=False)))
+
+
+def _with_window(plan: HopWindow | SessionWindow) -> Schema:
+    """The columns of the input and the ends of the window."""
+    ends = (Field(name, plan.time, nullable=False) for name in (plan.start, plan.end))
+    return Schema((*plan.input.schema.fields, *ends))
+
+
+@frozen
+class HopWindow(Plan):
+    """TUMBLE and HOP: a row at t belongs to every window [k*slide + offset, k*slide + offset + size) that contains t.
+
+    One copy a window, with the window's ends as columns, valid from the window's end until the next report:
+    [window_end, window_end + slide). A row counts at each of its instants.
+    """
+
+    input: Plan = field(metadata=_INPUT)
+    size: int
+    slide: int
+    offset: int = 0
+    start: str = "window_start"
+    end: str = "window_end"
+    time: pa.DataType = _TIMESTAMP
+    """TIMESTAMP, or BIGINT where instants have no unit."""
+
+    @property
+    def schema(self) -> Schema:
+        return _with_window(self)
+
+
+@frozen
+class SessionWindow(Plan):
+    """SESSION: rows of a partition at most ``gap`` apart are one session, which ends ``gap`` after its last row.
+
+    Each row (at each of its instants) with its session's ends as columns, valid [window_end, infinity). A row exactly
+    ``gap`` after another continues its session, as in Flink.
+    """
+
+    input: Plan = field(metadata=_INPUT)
+    gap: int
+    partition: tuple[str, ...] = ()
+    start: str = "window_start"
+    end: str = "window_end"
+    time: pa.DataType = _TIMESTAMP
+
+    @property
+    def schema(self) -> Schema:
+        return _with_window(self)
 
 
 @frozen

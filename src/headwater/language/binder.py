@@ -10,11 +10,11 @@ from headwater.algebra.nodes import Plan
 from headwater.errors import SqlError
 from headwater.language.boundedness import check_bounded
 from headwater.language.catalog import Catalog, Connector, Derived, Stream
-from headwater.language.dialect import CreateStream, DropStream, SelectStatement, SetOption
 from headwater.language.from_clause import Output
 from headwater.language.notices import Notice
 from headwater.language.query import QueryBinder
 from headwater.language.statements import deep_recursion, parse_script
+from headwater.language.syntax import CreateStream, DropStream, SelectStatement, SetOption
 from headwater.language.text import did_you_mean, error_on
 from headwater.language.types import TYPE_NAMES, declared_type, shown
 from headwater.model.schema import RESERVED, Field, Schema

@@ -11,11 +11,11 @@ from sqlglot import exp
 from headwater.algebra.nodes import Dstream, Istream, JoinKind, Plan, Split
 from headwater.errors import SqlError
 from headwater.language.catalog import Derived, Stream, UnboundedWindow
-from headwater.language.dialect import RelationToStream
 from headwater.language.expressions import ExpressionBinder
 from headwater.language.joins import conjuncts, filtered, join, with_columns
 from headwater.language.rendering import Template
 from headwater.language.scope import Bound, Column, Item, NameSource, Relation, Scope, project, reference, rename
+from headwater.language.syntax import RelationToStream
 from headwater.language.text import error_on, span
 from headwater.language.types import common_type
 from headwater.language.windows import apply_granularity, apply_window

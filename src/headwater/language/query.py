@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from attrs import evolve
 from sqlglot import exp
@@ -20,6 +20,7 @@ from headwater.language.select_list import Chosen, SelectList
 from headwater.language.subqueries import Block, Condition, SubqueryJoins, at_most_one_row, recognise
 from headwater.language.text import did_you_mean, error_on
 from headwater.language.types import common_type, duckdb_name, shown
+from headwater.language.values import Both, Values, is_correlated, with_own_names
 
 _UNSUPPORTED = {
     "order": ("ORDER BY", "A stream is ordered by time; sort what you take from it."),
@@ -194,7 +195,7 @@ class QueryBinder:
         dependent: list[exp.Expr] = []
         later: list[exp.Expr] = []
         for condition in conjuncts(where.this if where else None):
-            if _is_correlated(condition, scope):
+            if is_correlated(condition, scope):
                 dependent.append(condition)
             elif condition.find(exp.Query, exp.Subquery):
                 later.append(condition)
@@ -204,13 +205,13 @@ class QueryBinder:
         if dependent:
             relation, own = rename_apart(relation, names), names
         scope = Scope(self.text, relation.items, outer)
-        correlated = [ExpressionBinder(_Both(scope), "WHERE").predicate(c) for c in dependent]
+        correlated = [ExpressionBinder(Both(scope), "WHERE").predicate(c) for c in dependent]
         names = own
         relation = self._conditions(relation, later, scope, names)
         expressions = chosen.expand(scope)
         if node.args.get("group") or node.args.get("having") or any(calls_aggregate(c.node) for c in expressions):
             return self._grouped(node, expressions, relation, scope, correlated, names)
-        values = _Values(self, scope, names, lambda bound: bound)
+        values = Values(self.subquery, scope, names, lambda bound: bound)
         outputs = [values.bind(c, "SELECT") for c in expressions]
         relation = values.attached(relation)
         single = not correlated and at_most_one_row(relation.plan)
@@ -228,7 +229,7 @@ class QueryBinder:
                 block = self.subquery(condition.query, scope, names)
                 relation = joins.apply(relation, condition, outer, block)
                 continue
-            values = _Values(self, scope, names, lambda bound: bound)
+            values = Values(self.subquery, scope, names, lambda bound: bound)
             predicate = values.predicate(node, "WHERE")
             attached = values.attached(relation)
             relation = relation.over(filtered(attached.plan, [predicate]))
@@ -243,11 +244,11 @@ class QueryBinder:
             chosen = SelectList(self.text, node)
             if chosen.relation_to_stream is None:
                 block = self._block(node, chosen, outer, names)
-                return block if block.correlated else _with_own_names(block, names)
+                return block if block.correlated else with_own_names(block, names)
         output = self.bind(node)
         outputs = tuple(Bound.of_column(c, node) for c in output.columns)
         relation = Relation(output.plan, (Item(output.columns),))
-        return _with_own_names(Block(relation, outputs, (), at_most_one_row(output.plan)), names)
+        return with_own_names(Block(relation, outputs, (), at_most_one_row(output.plan)), names)
 
     # -- GROUP BY ---------------------------------------------------------------------------------------------------
 
@@ -266,7 +267,7 @@ class QueryBinder:
             grouping.add_key(key)
         for predicate in correlated:
             grouping.add_key(self._inner_side(predicate, relation))
-        values = _Values(self, scope, names, grouping.lift, aggregate=grouping.call)
+        values = Values(self.subquery, scope, names, grouping.lift, aggregate=grouping.call)
         outputs = [values.bind(c, "SELECT", lift=False) for c in expressions]
         having = node.args.get("having")
         plain: list[Bound] = []
@@ -334,77 +335,6 @@ class QueryBinder:
             "a sub-query with an aggregate can depend on the outer query only by equal columns",
             hint="Write the condition as: inner_column = outer expression.",
         )
-
-
-class _Both(Scope):
-    """The scope of a correlated condition: names of the sub-query first, then those of the outer query."""
-
-    def __init__(self, scope: Scope) -> None:
-        super().__init__(scope.text, scope.items, scope.outer)
-
-    def resolve(self, node: exp.Column) -> Bound:
-        return self.outer.resolve(node) if self.outer and self.is_correlated(node) else super().resolve(node)
-
-
-class _Values:
-    """Binds expressions that may contain scalar sub-queries, and keeps what must be joined before they are read."""
-
-    def __init__(
-        self,
-        binder: QueryBinder,
-        scope: Scope,
-        names: NameSource,
-        lift: Callable[[Bound], Bound],
-        *,
-        aggregate: Callable[[exp.Expr], Bound] | None = None,
-    ) -> None:
-        self._binder, self._scope, self._names, self._lift = binder, scope, names, lift
-        self._aggregate = aggregate
-        self._joins = SubqueryJoins(scope, names)
-        self._blocks: list[Block] = []
-
-    def bind(self, chosen: Chosen, clause: str, *, lift: bool = True) -> Bound:
-        if chosen.column is not None:
-            bound = Bound.of_column(chosen.column, chosen.node)
-        else:
-            bound = self._expressions(clause).bind(chosen.node)
-        return self._lift(bound) if lift else bound
-
-    def predicate(self, node: exp.Expr, clause: str, *, lift: bool = True) -> Bound:
-        bound = self._expressions(clause).predicate(node)
-        return self._lift(bound) if lift else bound
-
-    def attached(self, relation: Relation) -> Relation:
-        for block in self._blocks:
-            lifted = evolve(block, correlated=tuple(self._lift(p) for p in block.correlated))
-            relation = self._joins.attach(relation, lifted)
-        return relation
-
-    def _expressions(self, clause: str) -> ExpressionBinder:
-        return ExpressionBinder(self._scope, clause, aggregate=self._aggregate, subquery=self._subquery)
-
-    def _subquery(self, node: exp.Expr) -> Bound:
-        bound, block = self._joins.value(node, self._binder.subquery(node, self._scope, self._names))
-        self._blocks.append(block)
-        return bound
-
-
-def _with_own_names(block: Block, names: NameSource) -> Block:
-    """The sub-query's result under names that the outer query does not have."""
-    wishes = [o.column or "value" for o in block.outputs]
-    columns = [
-        Column(name, name, o.type, o.nullable)
-        for name, o in zip([names.unique(w, f"sub.{w}") for w in wishes], block.outputs, strict=True)
-    ]
-    pairs = zip(columns, block.outputs, strict=True)
-    plan = project(block.relation.plan, [(c.internal, o.scalar()) for c, o in pairs])
-    outputs = tuple(Bound.of_column(c, o.origin) for c, o in zip(columns, block.outputs, strict=True))
-    return evolve(block, relation=Relation(plan, (Item(tuple(columns)),)), outputs=outputs)
-
-
-def _is_correlated(condition: exp.Expr, scope: Scope) -> bool:
-    inside = condition.walk(prune=lambda n: isinstance(n, (exp.Query, exp.Subquery)))
-    return any(isinstance(n, exp.Column) and not n.is_star and scope.is_correlated(n) for n in inside)
 
 
 def _substituted(node: exp.Expr, expressions: Sequence[Chosen], scope: Scope) -> exp.Expr:
