@@ -6,8 +6,9 @@ with the result type already inferred, so that nothing here knows a parser.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
+from functools import cache, cached_property
 
 import pyarrow as pa
 from attrs import evolve, field, frozen
@@ -17,7 +18,7 @@ from headwater.model.schema import Field, Schema
 from headwater.model.time import INFINITY
 
 
-@frozen
+@frozen(cache_hash=True)
 class Scalar:
     """A scalar expression over the columns of one input (or of the pair, in a join residual)."""
 
@@ -30,7 +31,7 @@ class Scalar:
     """The functions of the user's that it calls."""
 
 
-@frozen
+@frozen(cache_hash=True)
 class AggregateCall:
     """One aggregate of a grouping: ``function`` applied to a column, or to rows when there is no argument."""
 
@@ -51,24 +52,41 @@ class AggregateCall:
 class Plan:
     """Base of all logical nodes: ``schema`` and ``inputs``."""
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
+        """The columns of the output."""
+        return self._schema()
+
+    def _schema(self) -> Schema:
         raise NotImplementedError
 
-    @property
+    @cached_property
     def inputs(self) -> tuple[Plan, ...]:
-        names = [a.name for a in self.__attrs_attrs__ if a.metadata.get("input")]  # type: ignore[attr-defined]
-        return tuple(getattr(self, n) for n in names)
+        return tuple(getattr(self, name) for name in _input_names(type(self)))
 
     def with_inputs(self, *inputs: Plan) -> Plan:
-        names = [a.name for a in self.__attrs_attrs__ if a.metadata.get("input")]  # type: ignore[attr-defined]
-        return evolve(self, **dict(zip(names, inputs, strict=True)))  # type: ignore[misc]
+        return evolve(self, **dict(zip(_input_names(type(self)), inputs, strict=True)))  # type: ignore[misc]
+
+    def with_new_inputs(self, inputs: Iterable[Plan]) -> Plan:
+        """The same node if all inputs are the ones that it has."""
+        listed = tuple(inputs)
+        return self if all(a is b for a, b in zip(self.inputs, listed, strict=True)) else self.with_inputs(*listed)
 
     def walk(self) -> Iterator[Plan]:
-        """This node and everything below it, inputs first."""
-        for child in self.inputs:
-            yield from child.walk()
-        yield self
+        """This node and everything below it, inputs first, each different node once."""
+        yield from self._walk(set())
+
+    def _walk(self, seen: set[Plan]) -> Iterator[Plan]:
+        if self not in seen:
+            for child in self.inputs:
+                yield from child._walk(seen)
+            seen.add(self)
+            yield self
+
+
+@cache
+def _input_names(kind: type[Plan]) -> tuple[str, ...]:
+    return tuple(a.name for a in kind.__attrs_attrs__ if a.metadata.get("input"))  # type: ignore[attr-defined]
 
 
 _INPUT = {"input": True}
@@ -78,12 +96,11 @@ _TIMESTAMP = pa.timestamp("us")
 class _Unary(Plan):
     """A node that keeps the columns of its one input."""
 
-    @property
-    def schema(self) -> Schema:
+    def _schema(self) -> Schema:
         return self.inputs[0].schema
 
 
-@frozen
+@frozen(cache_hash=True)
 class Source(Plan):
     """A registered stream.
 
@@ -95,12 +112,11 @@ class Source(Plan):
     chronons: bool = False
     revisable: bool = True
 
-    @property
-    def schema(self) -> Schema:
+    def _schema(self) -> Schema:
         return self.columns
 
 
-@frozen
+@frozen(cache_hash=True)
 class Constant(Plan):
     """A relation that never changes: its rows are valid in [0, infinity) (17.4)."""
 
@@ -108,12 +124,11 @@ class Constant(Plan):
     rows: tuple[tuple[object, ...], ...] = ()
     """Python values, one a column; without rows the empty stream."""
 
-    @property
-    def schema(self) -> Schema:
+    def _schema(self) -> Schema:
         return self.columns
 
 
-@frozen
+@frozen(cache_hash=True)
 class Filter(_Unary):
     """σ: keep the rows where the predicate is true (8.1)."""
 
@@ -121,28 +136,34 @@ class Filter(_Unary):
     predicate: Scalar
 
 
-@frozen
+@frozen(cache_hash=True)
 class Project(Plan):
     """μ: one output column an expression; validity untouched (8.2)."""
 
     input: Plan = field(metadata=_INPUT)
     expressions: tuple[tuple[str, Scalar], ...]
 
-    @property
-    def schema(self) -> Schema:
+    def _schema(self) -> Schema:
         return Schema(tuple(Field(name, scalar.type) for name, scalar in self.expressions))
 
 
-@frozen
+@frozen(cache_hash=True)
 class Union(Plan):
     """∪: bag union, multiplicities add (8.3); column names from the left."""
 
     left: Plan = field(metadata=_INPUT)
     right: Plan = field(metadata=_INPUT)
 
-    @property
-    def schema(self) -> Schema:
-        return self.left.schema
+    def _schema(self) -> Schema:
+        return _of_both(self.left.schema, self.right.schema)
+
+
+def _of_both(left: Schema, right: Schema) -> Schema:
+    """Rows of both sides: NULL is where either has it; column names from the left."""
+    if all(ours.nullable or not theirs.nullable for ours, theirs in zip(left, right, strict=True)):
+        return left
+    pairs = zip(left, right, strict=True)
+    return Schema(tuple(Field(ours.name, ours.type, ours.nullable or theirs.nullable) for ours, theirs in pairs))
 
 
 class JoinKind(StrEnum):
@@ -154,7 +175,7 @@ class JoinKind(StrEnum):
     ANTI = "anti"
 
 
-@frozen
+@frozen(cache_hash=True)
 class Join(Plan):
     """⋈ (8.10), outer joins, ⋉ and ▷ with the left multiplicity kept.
 
@@ -169,14 +190,18 @@ class Join(Plan):
     keys: tuple[tuple[str, str], ...] = ()
     residual: Scalar | None = None
 
-    @property
-    def schema(self) -> Schema:
+    def _schema(self) -> Schema:
         if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
             return self.left.schema
-        return Schema(self.left.schema.fields + self.right.schema.fields)
+        left, right = self.left.schema.fields, self.right.schema.fields
+        if self.kind in (JoinKind.RIGHT, JoinKind.FULL):
+            left = tuple(Field(f.name, f.type) for f in left)  # a row without a partner has NULLs there
+        if self.kind in (JoinKind.LEFT, JoinKind.FULL):
+            right = tuple(Field(f.name, f.type) for f in right)
+        return Schema(left + right)
 
 
-@frozen
+@frozen(cache_hash=True)
 class Distinct(_Unary):
     """δ: one copy of each row at each instant (8.5)."""
 
@@ -194,7 +219,7 @@ class SetKind(StrEnum):
     MAX_UNION = "max union"  # max(n1, n2)                      (8.13)
 
 
-@frozen
+@frozen(cache_hash=True)
 class SetOperation(Plan):
     """Difference, intersection and max-union of two inputs of the same types."""
 
@@ -202,12 +227,13 @@ class SetOperation(Plan):
     right: Plan = field(metadata=_INPUT)
     kind: SetKind
 
-    @property
-    def schema(self) -> Schema:
+    def _schema(self) -> Schema:
+        if self.kind is SetKind.MAX_UNION:
+            return _of_both(self.left.schema, self.right.schema)
         return self.left.schema
 
 
-@frozen
+@frozen(cache_hash=True)
 class Aggregate(Plan):
     """γ with aggregation (8.15); no keys: scalar aggregation α (8.9). An empty snapshot gives no row, also for COUNT."""
 
@@ -215,13 +241,12 @@ class Aggregate(Plan):
     keys: tuple[str, ...]
     calls: tuple[AggregateCall, ...]
 
-    @property
-    def schema(self) -> Schema:
+    def _schema(self) -> Schema:
         keys = tuple(self.input.schema.field(k) for k in self.keys)
         return Schema(keys + tuple(Field(c.output, c.type) for c in self.calls))
 
 
-@frozen
+@frozen(cache_hash=True)
 class SortKey:
     """One column of an ORDER BY; Spark's defaults."""
 
@@ -230,7 +255,7 @@ class SortKey:
     nulls_first: bool = True
 
 
-@frozen
+@frozen(cache_hash=True)
 class TopK(Plan):
     """At each instant, in each partition, the rows number offset+1 to offset+limit in the order.
 
@@ -245,8 +270,7 @@ class TopK(Plan):
     partition: tuple[str, ...] = ()
     rank: str | None = None
 
-    @property
-    def schema(self) -> Schema:
+    def _schema(self) -> Schema:
         if self.rank is None:
             return self.input.schema
         return Schema((*self.input.schema.fields, Field(self.rank, pa.int32(), nullable=False)))
@@ -258,7 +282,7 @@ def _with_window(plan: HopWindow | SessionWindow) -> Schema:
     return Schema((*plan.input.schema.fields, *ends))
 
 
-@frozen
+@frozen(cache_hash=True)
 class HopWindow(Plan):
     """TUMBLE and HOP: a row at t belongs to every window [k*slide + offset, k*slide + offset + size) that contains t.
 
@@ -275,12 +299,11 @@ class HopWindow(Plan):
     time: pa.DataType = _TIMESTAMP
     """TIMESTAMP, or BIGINT where instants have no unit."""
 
-    @property
-    def schema(self) -> Schema:
+    def _schema(self) -> Schema:
         return _with_window(self)
 
 
-@frozen
+@frozen(cache_hash=True)
 class SessionWindow(Plan):
     """SESSION: rows of a partition at most ``gap`` apart are one session, which ends ``gap`` after its last row.
 
@@ -295,12 +318,11 @@ class SessionWindow(Plan):
     end: str = "window_end"
     time: pa.DataType = _TIMESTAMP
 
-    @property
-    def schema(self) -> Schema:
+    def _schema(self) -> Schema:
         return _with_window(self)
 
 
-@frozen
+@frozen(cache_hash=True)
 class TimeWindow(_Unary):
     """ω^time with size and slide (8.17, 17.1); size INFINITY = UNBOUNDED. Intervals count at each of their instants."""
 
@@ -313,7 +335,7 @@ class TimeWindow(_Unary):
         return self.size == INFINITY
 
 
-@frozen
+@frozen(cache_hash=True)
 class RowWindow(_Unary):
     """ω^count, or ω^partition with keys; slide in rows (8.18, 8.19, 17.2). Ties at one instant go by the rows' values."""
 
@@ -323,7 +345,7 @@ class RowWindow(_Unary):
     partition: tuple[str, ...] = ()
 
 
-@frozen
+@frozen(cache_hash=True)
 class Granularity(_Unary):
     """Γ: both ends rounded up to multiples of the granule (20.1, Alg. 24)."""
 
@@ -331,7 +353,7 @@ class Granularity(_Unary):
     granule: int
 
 
-@frozen
+@frozen(cache_hash=True)
 class Split(_Unary):
     """ς: the same snapshots in pieces of at most ``length`` instants (11.7.1). length 1 = Rstream."""
 
@@ -339,7 +361,7 @@ class Split(_Unary):
     length: int = 1
 
 
-@frozen
+@frozen(cache_hash=True)
 class Coalesce(_Unary):
     """ζ: the same snapshots in the fewest elements, none longer than ``longest`` (11.7.2)."""
 
@@ -347,39 +369,37 @@ class Coalesce(_Unary):
     longest: int = INFINITY
 
 
-@frozen
+@frozen(cache_hash=True)
 class Istream(_Unary):
     """At t, what τ_t has and τ_{t-1} had not, as multisets (17.3 with its erratum)."""
 
     input: Plan = field(metadata=_INPUT)
 
 
-@frozen
+@frozen(cache_hash=True)
 class Dstream(_Unary):
     """At t, what τ_{t-1} had and τ_t has not, as multisets, stamped t (CQL)."""
 
     input: Plan = field(metadata=_INPUT)
 
 
-@frozen
+@frozen(cache_hash=True)
 class ToPositiveNegative(Plan):
     """Intervals as signed instants: the row with ``sign`` +1 at its start and -1 at its end (17.3)."""
 
     input: Plan = field(metadata=_INPUT)
     sign: str = "sign"
 
-    @property
-    def schema(self) -> Schema:
+    def _schema(self) -> Schema:
         return Schema((*self.input.schema.fields, Field(self.sign, pa.int32(), nullable=False)))
 
 
-@frozen
+@frozen(cache_hash=True)
 class FromPositiveNegative(Plan):
     """The opposite: +1 opens an element of the row, -1 closes the oldest open one."""
 
     input: Plan = field(metadata=_INPUT)
     sign: str = "sign"
 
-    @property
-    def schema(self) -> Schema:
+    def _schema(self) -> Schema:
         return Schema(tuple(f for f in self.input.schema if f.name != self.sign))

@@ -1,8 +1,112 @@
-"""What is known of a plan's output without running it (Krämer table 12.1)."""
+"""What is known of a plan's output without running it.
+
+``row_properties`` says what is known of the rows of every snapshot, ``time_properties`` of the intervals of elements.
+Here both are put together, with what follows for whole plans: where snapshots are enough to reason with (Krämer 10.4.1),
+and which operators would keep elements for ever (11.2.2).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+from attrs import frozen
+
 from headwater.algebra import nodes as n
+from headwater.algebra.row_properties import Rows, rows_of
+from headwater.algebra.time_properties import Times, times_of
+from headwater.model.schema import Schema
+
+
+@frozen(eq=False)
+class Properties:
+    """What holds for every answer that a plan can give."""
+
+    rows: Rows
+    times: Times
+    reducible: bool
+    """Is every operator of the plan snapshot-reducible (Def. 10.5)?"""
+
+    @property
+    def schema(self) -> Schema:
+        """The columns; one that is not nullable is never NULL."""
+        return self.rows.schema
+
+    @property
+    def keys(self) -> tuple[frozenset[str], ...]:
+        """The smallest sets of columns that are unique among the rows at every instant."""
+        return self.rows.keys
+
+    @property
+    def uniform(self) -> frozenset[str]:
+        """Columns in which all rows of a snapshot agree."""
+        return self.rows.uniform
+
+    @property
+    def constants(self) -> Mapping[str, str]:
+        """Columns that have one value at all times, with its SQL text."""
+        return self.rows.constants
+
+    @property
+    def duplicate_free(self) -> bool:
+        """Does no row have a copy at any instant?"""
+        return bool(self.rows.keys)
+
+    @property
+    def at_most_one_row(self) -> bool:
+        """Has no snapshot more than one row?"""
+        return frozenset() in self.rows.keys
+
+    @property
+    def chronon(self) -> bool:
+        """Is every element valid for exactly one instant?"""
+        return self.times.lifetime == 1
+
+    @property
+    def lifetime(self) -> int | None:
+        """How long every element is valid; INFINITY: none ends; None: it varies or is not known."""
+        return self.times.lifetime
+
+    @property
+    def end_ordered(self) -> bool:
+        """Do elements in the order of their starts end in that order too?"""
+        return self.times.end_ordered
+
+    @property
+    def ends(self) -> bool:
+        """Does every element end?"""
+        return self.times.ends
+
+    @property
+    def accumulates(self) -> bool:
+        """May more and more rows be valid at once, however long the stream runs?"""
+        return self.times.accumulates
+
+
+@lru_cache(maxsize=4096)
+def properties(plan: n.Plan) -> Properties:
+    """What is known of the plan's output; of equal plans it is found out once.
+
+    >>> bids = n.Source("bid", Schema.of(auction="BIGINT", price="DOUBLE"), chronons=True)
+    >>> known = properties(n.Aggregate(n.TimeWindow(bids, 10), ("auction",), ()))
+    >>> known.keys, known.chronon
+    ((frozenset({'auction'}),), False)
+    """
+    below = [properties(child) for child in plan.inputs]
+    rows = rows_of(plan, [b.rows for b in below])
+    times = times_of(plan, [b.times for b in below], rows)
+    return Properties(rows, times, snapshot_reducible(plan) and all(b.reducible for b in below))
+
+
+def has_key(plan: n.Plan, columns: Iterable[str]) -> bool:
+    """Do no two rows of any snapshot agree in all of these columns?"""
+    given = frozenset(columns)
+    return any(key <= given for key in properties(plan).keys)
+
+
+def nullable(plan: n.Plan, column: str) -> bool:
+    """Can the column be NULL?"""
+    return properties(plan).schema.field(column).nullable
 
 
 def is_chronon(plan: n.Plan) -> bool:
@@ -10,21 +114,77 @@ def is_chronon(plan: n.Plan) -> bool:
 
     Stricter than table 12.1: our sweeps (aggregates, DISTINCT, differences) join equal neighbours into longer intervals.
     """
-    match plan:
-        case n.Source(chronons=chronons):
-            return chronons
-        case n.Istream() | n.Dstream() | n.ToPositiveNegative():
+    return properties(plan).chronon
+
+
+# -- snapshot-reducibility ------------------------------------------------------------------------------------------
+
+_WINDOWS = {n.TimeWindow, n.RowWindow, n.HopWindow, n.SessionWindow}
+_OTHER_INSTANTS = {n.Granularity, n.Istream, n.Dstream, n.ToPositiveNegative, n.FromPositiveNegative}
+_NOT_REDUCIBLE = _WINDOWS | _OTHER_INSTANTS
+
+
+def snapshot_reducible(node: n.Plan) -> bool:
+    """Is the snapshot of the node's output at t the relational operation over the snapshots of its inputs at t?
+
+    All standard operators are, windows are not (Def. 10.2, Lemma 10.1); a window of one instant is the identity (10.7).
+    Split and coalesce leave every snapshot as it is (12.2, 12.3). Istream, Dstream, their signed forms and granularity
+    look at another instant too. Ties in the order of a TopK go by the rows' values, so it is a function of the snapshot.
+    A source hands on its own snapshots.
+    """
+    if type(node) not in _NOT_REDUCIBLE:
+        return True
+    match node:
+        case n.TimeWindow(size=1, slide=1) | n.Granularity(granule=1):
             return True
-        case n.Split(length=length):
-            # an element that never ends leaves an uncut tail at the end of time
-            return length == 1 and is_chronon(plan.input)
-        case n.Filter() | n.Project():
-            return is_chronon(plan.inputs[0])
-        case n.Union():
-            return is_chronon(plan.left) and is_chronon(plan.right)
-        case n.Join(kind=n.JoinKind.INNER):
-            return is_chronon(plan.left) or is_chronon(plan.right)
-        case n.TimeWindow(size=size, slide=slide):
-            return size == 1 and slide == 1 and is_chronon(plan.input)
-        case _:
-            return False
+    return False
+
+
+def reducible_regions(plan: n.Plan) -> list[tuple[n.Plan, ...]]:
+    """The maximal snapshot-reducible sub-plans, each with its top node first; sources are in none (10.4.1).
+
+    Inside of a region every law of relational algebra holds; between regions only the laws of windows do.
+    """
+    regions: list[tuple[n.Plan, ...]] = []
+    seen: set[n.Plan] = set()
+    tops = [plan]
+    while tops:
+        top = tops.pop()
+        region: list[n.Plan] = []
+        inside = [top]
+        while inside:
+            node = inside.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            if snapshot_reducible(node):
+                region += [node] if node.inputs else []
+                inside += reversed(node.inputs)
+            elif node is top:
+                tops += reversed(node.inputs)
+            else:
+                seen.discard(node)
+                tops.append(node)
+        if region:
+            regions.append(tuple(region))
+    return regions
+
+
+# -- boundedness ----------------------------------------------------------------------------------------------------
+
+_KEEPS_NOTHING = (n.Filter, n.Project, n.Union, n.Granularity)
+
+
+def unbounded_state(plan: n.Plan) -> list[n.Plan]:
+    """The nodes whose state grows for ever, inputs first: what reaches them never expires (11.2.2).
+
+    That comes of UNBOUNDED windows and of sessions that are not windowed again. What a ROWS window keeps is bounded for
+    each partition, and a constant relation is kept as it is. Windows and splits count: they cut what never ends into
+    instants as long as it lasts.
+    """
+    return [node for node in plan.walk() if keeps_for_ever(node)]
+
+
+def keeps_for_ever(node: n.Plan) -> bool:
+    """Does the state of this one node grow for ever?"""
+    return not isinstance(node, _KEEPS_NOTHING) and any(properties(child).accumulates for child in node.inputs)

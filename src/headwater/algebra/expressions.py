@@ -1,0 +1,278 @@
+"""The text of expressions, taken apart and put together again.
+
+A scalar is DuckDB SQL text with its columns in double quotes. What laws need of it (which columns it reads, the same over
+other columns, the conditions that AND connects) follows from its tokens alone: the text in between stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+
+import pyarrow as pa
+from attrs import evolve, frozen
+
+from headwater.algebra.nodes import Scalar
+from headwater.model.schema import Field
+
+_TOKEN = re.compile(
+    r"""(?P<space>\s+)
+      | (?P<string>'(?:[^']|'')*')
+      | (?P<name>"(?:[^"]|"")*")
+      | (?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)
+      | (?P<word>[^\W\d]\w*)
+      | (?P<sign><=|>=|<>|!=|==|\|\||::|->>?|:=|.)""",
+    re.VERBOSE | re.DOTALL,
+)
+_OPENING, _CLOSING = "([{", ")]}"
+
+
+@frozen
+class Token:
+    """A piece of the text: ``kind`` is string, name (in double quotes), number, word or sign."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+    @property
+    def name(self) -> str:
+        """The column (or function, or field) that a token in double quotes means."""
+        return self.text[1:-1].replace('""', '"')
+
+    def is_word(self, *words: str) -> bool:
+        return self.kind == "word" and self.text.upper() in words
+
+
+@lru_cache(maxsize=4096)
+def tokens(sql: str) -> tuple[Token, ...]:
+    """The text in pieces, without the white space between them.
+
+    >>> [t.text for t in tokens('"x" >= 1.5')]
+    ['"x"', '>=', '1.5']
+    """
+    found = _TOKEN.finditer(sql)
+    return tuple(Token(str(m.lastgroup), m.group(), m.start(), m.end()) for m in found if m.lastgroup != "space")
+
+
+@lru_cache(maxsize=4096)
+def _column_tokens(sql: str) -> tuple[Token, ...]:
+    """The tokens that may be columns: not functions, nor fields (``.f``, ``f :=``, the names inside a STRUCT type)."""
+    listed = tokens(sql)
+    result = []
+    inside_type = 0
+    for i, token in enumerate(listed):
+        before = listed[i - 1].text if i else ""
+        after = listed[i + 1].text if i + 1 < len(listed) else ""
+        if inside_type:
+            inside_type += (token.text == "(") - (token.text == ")")
+        elif token.text == "(" and i and listed[i - 1].is_word("STRUCT"):
+            inside_type = 1
+        elif token.kind == "name" and after not in ("(", ":=") and before != ".":
+            result.append(token)
+    return tuple(result)
+
+
+def column_names(sql: str) -> tuple[str, ...]:
+    """The names that the text uses as columns, each once, in order of appearance."""
+    return tuple(dict.fromkeys(t.name for t in _column_tokens(sql)))
+
+
+def quoted(name: str) -> str:
+    """The name as a column in the text of an expression."""
+    escaped = name.replace('"', '""')
+    return f'"{escaped}"'
+
+
+def column(field: Field) -> Scalar:
+    """The plain column as an expression."""
+    return Scalar(quoted(field.name), field.type, (field.name,))
+
+
+def plain_column(scalar: Scalar) -> str | None:
+    """The name of the column, if the expression is nothing but a column."""
+    listed = tokens(scalar.sql)
+    if len(listed) == 1 and listed[0].kind == "name" and listed[0].name in scalar.columns:
+        return listed[0].name
+    return None
+
+
+def is_constant(scalar: Scalar) -> bool:
+    return not scalar.columns
+
+
+def over(scalar: Scalar, replacements: Mapping[str, Scalar]) -> Scalar:
+    """The expression with other expressions in the places of its columns; columns without one stay.
+
+    >>> doubled = Scalar('"x" * 2', pa.int64(), ("x",))
+    >>> over(doubled, {"x": Scalar('"a" + "b"', pa.int64(), ("a", "b"))}).sql
+    '("a" + "b") * 2'
+    """
+    read = [t for t in _column_tokens(scalar.sql) if t.name in scalar.columns]
+    pieces, at = [], 0
+    for token in read:
+        pieces.append(scalar.sql[at : token.start])
+        replacement = replacements.get(token.name)
+        pieces.append(token.text if replacement is None else operand(replacement.sql))
+        at = token.end
+    pieces.append(scalar.sql[at:])
+    sources = [replacements.get(name, Scalar("", scalar.type, (name,))) for name in scalar.columns]
+    columns = dict.fromkeys(c for s in sources for c in s.columns)
+    functions = dict.fromkeys([*scalar.functions, *(f for s in sources for f in s.functions)])
+    sql = _without_parentheses("".join(pieces))
+    return evolve(scalar, sql=sql, columns=tuple(columns), functions=tuple(functions))
+
+
+def renamed(scalar: Scalar, names: Mapping[str, str]) -> Scalar:
+    """The expression over columns of other names."""
+    return over(scalar, {old: Scalar(quoted(new), scalar.type, (new,)) for old, new in names.items()})
+
+
+def operand(sql: str) -> str:
+    """The text in parentheses unless it is a column, a constant or a call."""
+    return sql if _is_atom(sql) else f"({sql})"
+
+
+@lru_cache(maxsize=4096)
+def _is_atom(sql: str) -> bool:
+    listed = tokens(sql)
+    if len(listed) == 1:
+        return True
+    first = 1 if listed[0].kind in ("word", "name") and not listed[0].is_word("NOT") else 0
+    return _closing(listed, first) == len(listed) - 1
+
+
+def _closing(listed: Sequence[Token], opening: int) -> int | None:
+    """Where the parenthesis that opens there closes."""
+    if opening >= len(listed) or listed[opening].text != "(":
+        return None
+    depth = 0
+    for i in range(opening, len(listed)):
+        depth += (listed[i].text in _OPENING and listed[i].kind == "sign") - (
+            listed[i].text in _CLOSING and listed[i].kind == "sign"
+        )
+        if depth == 0:
+            return i
+    return None
+
+
+def _without_parentheses(sql: str) -> str:
+    listed = tokens(sql)
+    while listed and listed[0].text == "(" and _closing(listed, 0) == len(listed) - 1 and len(listed) > 2:
+        sql = sql[listed[1].start : listed[-2].end]
+        listed = tokens(sql)
+    return sql
+
+
+# -- conditions -------------------------------------------------------------------------------------------------------
+
+
+def conjuncts(predicate: Scalar) -> list[Scalar]:
+    """The conditions that AND connects, outermost parentheses taken off.
+
+    >>> [c.sql for c in conjuncts(Scalar('("x" BETWEEN 1 AND 2) AND ("y" = 1 OR "x" = 2)', pa.bool_(), ("x", "y")))]
+    ['"x" BETWEEN 1 AND 2', '"y" = 1 OR "x" = 2']
+    """
+    sql = _without_parentheses(predicate.sql)
+    parts = _split(sql)
+    if len(parts) == 1:
+        return [evolve(predicate, sql=sql)]
+    return [c for part in parts for c in conjuncts(_part(predicate, part))]
+
+
+def conjunction(predicates: Iterable[Scalar]) -> Scalar:
+    """All of the conditions (at least one), each once."""
+    listed = list(dict.fromkeys(predicates))
+    if len(listed) == 1:
+        return listed[0]
+    sql = " AND ".join(f"({p.sql})" if _is_loose(p.sql) else p.sql for p in listed)
+    columns = dict.fromkeys(c for p in listed for c in p.columns)
+    functions = dict.fromkeys(f for p in listed for f in p.functions)
+    return Scalar(sql, pa.bool_(), tuple(columns), tuple(functions))
+
+
+def _part(whole: Scalar, sql: str) -> Scalar:
+    """A piece of an expression reads only some of its columns and calls only some of its functions."""
+    names = column_names(sql)
+    called = {t.name for t in tokens(sql) if t.kind == "name"}
+    columns = tuple(c for c in names if c in whole.columns)
+    return evolve(
+        whole,
+        sql=sql,
+        type=pa.bool_(),
+        columns=columns,
+        functions=tuple(f for f in whole.functions if f.name in called),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _split(sql: str) -> tuple[str, ...]:
+    """The text at the ANDs outside of parentheses, CASE … END and BETWEEN … AND; whole if an OR stands beside them."""
+    listed = tokens(sql)
+    depth = between = 0
+    cuts: list[Token] = []
+    for token in listed:
+        if (token.kind == "sign" and token.text in _OPENING) or token.is_word("CASE"):
+            depth += 1
+        elif (token.kind == "sign" and token.text in _CLOSING) or token.is_word("END"):
+            depth -= 1
+        elif depth:
+            continue
+        elif token.is_word("OR"):
+            return (sql,)
+        elif token.is_word("BETWEEN"):
+            between += 1
+        elif token.is_word("AND") and between:
+            between -= 1
+        elif token.is_word("AND"):
+            cuts.append(token)
+    starts = [0, *(c.end for c in cuts)]
+    ends = [*(c.start for c in cuts), len(sql)]
+    return tuple(sql[a:b].strip() for a, b in zip(starts, ends, strict=True))
+
+
+@lru_cache(maxsize=4096)
+def _is_loose(sql: str) -> bool:
+    """Does an OR stand outside of parentheses, so that AND would bind stronger?"""
+    depth = 0
+    for token in tokens(sql):
+        if (token.kind == "sign" and token.text in _OPENING) or token.is_word("CASE"):
+            depth += 1
+        elif (token.kind == "sign" and token.text in _CLOSING) or token.is_word("END"):
+            depth -= 1
+        elif depth == 0 and token.is_word("OR"):
+            return True
+    return False
+
+
+_EQUALS = ("=", "==")
+
+
+def equal_columns(predicate: Scalar) -> tuple[str, str] | None:
+    """The two columns of ``"a" = "b"``; None if the condition is another one."""
+    listed = tokens(_without_parentheses(predicate.sql))
+    if len(listed) == 3 and listed[1].text in _EQUALS and listed[0].kind == listed[2].kind == "name":
+        return listed[0].name, listed[2].name
+    return None
+
+
+def compared_with_number(predicate: Scalar) -> tuple[str, str, int] | None:
+    """Column, comparison and number of ``"n" <= 3`` or ``3 >= "n"``; None if the condition is another one."""
+    listed = tokens(_without_parentheses(predicate.sql))
+    if len(listed) != 3 or listed[1].text not in _MIRRORED:
+        return None
+    left, sign, right = listed
+    if left.kind == "number" and right.kind == "name":
+        return _with_number(right, _MIRRORED[sign.text], left)
+    return _with_number(left, sign.text, right)
+
+
+_MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def _with_number(name: Token, sign: str, number: Token) -> tuple[str, str, int] | None:
+    if name.kind != "name" or number.kind != "number" or not number.text.isdecimal():
+        return None
+    return name.name, sign, int(number.text)
