@@ -1,0 +1,164 @@
+"""The cost model: what running a plan takes, node by node and as a whole (Krämer chapter 22).
+
+Rates and lifetimes go through a plan by one formula an operator (``estimation/characteristics.py``), which gives each node's
+state and time (``estimation/resources.py``). A plan's cost is the sum over its different nodes: equal parts run once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from headwater.algebra import nodes as n
+from headwater.optimizer.estimation import joins, stateful, stateless
+from headwater.optimizer.estimation.characteristics import Characteristics
+from headwater.optimizer.estimation.estimates import Column, Estimate, State
+from headwater.optimizer.estimation.statistics import ColumnStatistics, Statistics, StreamStatistics
+
+__all__ = [
+    "Characteristics",
+    "Column",
+    "ColumnStatistics",
+    "Cost",
+    "Estimate",
+    "Estimates",
+    "Estimator",
+    "State",
+    "Statistics",
+    "StreamStatistics",
+    "cheaper",
+    "estimate",
+    "total_cost",
+]
+
+_MEGABYTE = float(2**20)
+_MEMORY = 0.1
+"""How much memory weighs against time: a thousand times as much of it is worth twice the time (1000^0.1)."""
+_FOR_EVER = 1_000.0
+"""State that grows for ever makes a plan this much dearer: in the end it does not run at all."""
+
+_LEAVES: dict[type[n.Plan], Callable[[Any, Statistics], Estimate]] = {
+    n.Source: stateless.source,
+    n.Constant: stateless.constant,
+}
+_NODES: dict[type[n.Plan], Callable[..., Estimate]] = {
+    n.Filter: stateless.filtered,
+    n.Project: stateless.projected,
+    n.Union: stateless.united,
+    n.Join: joins.joined,
+    n.Distinct: stateful.distinct,
+    n.SetOperation: stateful.set_operation,
+    n.Aggregate: stateful.aggregate,
+    n.TopK: stateful.top,
+    n.HopWindow: stateless.hop_window,
+    n.SessionWindow: stateful.session_window,
+    n.TimeWindow: stateless.time_window,
+    n.RowWindow: stateful.row_window,
+    n.Granularity: stateless.rounded,
+    n.Split: stateless.split,
+    n.Coalesce: stateful.coalesced,
+    n.Istream: stateful.changes,
+    n.Dstream: stateful.changes,
+    n.ToPositiveNegative: stateful.signed,
+    n.FromPositiveNegative: stateful.unsigned,
+}
+
+
+class Cost(NamedTuple):
+    """What a whole plan takes. Only costs of plans over the same sources can be compared."""
+
+    time: float
+    """Nanoseconds of one core for one instant of application time."""
+    state: State
+    nodes: int
+
+    @property
+    def score(self) -> float:
+        """Time first, memory with a small weight. Products and powers, so that the unit of time does not matter."""
+        weight = (1 + self.state.bytes / _MEGABYTE) ** _MEMORY
+        return self.time * weight * (_FOR_EVER if self.state.grows else 1.0)
+
+    def is_below(self, other: Cost) -> bool:
+        """A total order: by score, and of equal ones the fewer nodes."""
+        return (self.score, self.nodes) < (other.score, other.nodes)
+
+
+class Estimates:
+    """The estimates of all nodes of a plan, by node.
+
+    >>> from headwater.model.schema import Schema
+    >>> window = n.TimeWindow(n.Source("s", Schema.of(x="BIGINT"), chronons=True), 60)
+    >>> estimate(window)[window].alive
+    60.0
+    """
+
+    def __init__(self, plan: n.Plan, by_node: dict[n.Plan, Estimate]) -> None:
+        self.plan, self._by_node = plan, by_node
+
+    def __getitem__(self, plan: n.Plan) -> Estimate:
+        return self._by_node[plan]
+
+    def __iter__(self) -> Iterator[n.Plan]:
+        """The different nodes, inputs first."""
+        return iter(self._by_node)
+
+    @property
+    def root(self) -> Estimate:
+        return self._by_node[self.plan]
+
+    @property
+    def cost(self) -> Cost:
+        time = rows = size = 0.0
+        grows = False
+        for node in self._by_node.values():
+            time += node.cost
+            rows, size, grows = rows + node.state.rows, size + node.state.bytes, grows or node.state.grows
+        return Cost(time, State(rows, size, grows), len(self._by_node))
+
+
+class Estimator:
+    """Estimates plans over the same statistics; what plans have in common is estimated once."""
+
+    def __init__(self, statistics: Statistics | None = None) -> None:
+        self._statistics = statistics if statistics is not None else Statistics()
+        self._known: dict[n.Plan, Estimate] = {}
+
+    def estimate(self, plan: n.Plan) -> Estimates:
+        found: dict[n.Plan, Estimate] = {}
+        self._visit(plan, found)
+        return Estimates(plan, found)
+
+    def cost(self, plan: n.Plan) -> float:
+        """The plan's score: what choices compare."""
+        return self.estimate(plan).cost.score
+
+    def _visit(self, plan: n.Plan, found: dict[n.Plan, Estimate]) -> Estimate:
+        seen = found.get(plan)
+        if seen is not None:
+            return seen
+        inputs = [self._visit(child, found) for child in plan.inputs]
+        known = self._known.get(plan)
+        if known is None:
+            known = self._known[plan] = self._fresh(plan, inputs)
+        found[plan] = known
+        return known
+
+    def _fresh(self, plan: n.Plan, inputs: list[Estimate]) -> Estimate:
+        leaf = _LEAVES.get(type(plan))
+        return leaf(plan, self._statistics) if leaf is not None else _NODES[type(plan)](plan, *inputs)
+
+
+def estimate(plan: n.Plan, statistics: Statistics | None = None) -> Estimates:
+    """What is to be expected of every node of the plan; without statistics, by the assumptions of ``statistics.py``."""
+    return Estimator(statistics).estimate(plan)
+
+
+def total_cost(plan: n.Plan, statistics: Statistics | None = None) -> float:
+    """One number for the whole plan, to compare plans of the same query."""
+    return Estimator(statistics).cost(plan)
+
+
+def cheaper(plan: n.Plan, other: n.Plan, statistics: Statistics | None = None) -> bool:
+    """Is the first plan expected to take less than the second?"""
+    estimator = Estimator(statistics)
+    return estimator.estimate(plan).cost.is_below(estimator.estimate(other).cost)
