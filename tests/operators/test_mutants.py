@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+import numpy as np
 import pytest
 
 from headwater.model.delta import Delta
@@ -23,6 +24,7 @@ from headwater.operators.base import Buffered, Operator, Step
 from headwater.operators.count_sweep import CountSweepOperator
 from headwater.operators.join import JoinOperator
 from headwater.operators.sweep import SweepOperator
+from headwater.operators.top_k import TopKOperator
 from headwater.state.store import Store
 from headwater.testing.cases import campaign, operator_cases
 from headwater.testing.checks import CheckError, check_cases
@@ -147,3 +149,22 @@ def test_sweep_that_forgets_to_look_again_at_what_it_showed_is_caught(monkeypatc
     # Speculative: an answer that a late element changes has to be taken back.
     mutate(monkeypatch, SweepOperator, "_repair", ".negate()", ".filter(old.key < 0)")
     assert_caught(monkeypatch, "distinct", "wrong answer")
+
+
+def test_top_k_that_promises_what_it_holds_back_is_caught(monkeypatch: pytest.MonkeyPatch):
+    # A row in sight goes out, with its old start, when it leaves.
+    mutate(monkeypatch, TopKOperator, "step", "min(frontier, state.holds.least())", "frontier")
+    assert_caught(monkeypatch, "top-k", "the output breaks the rules: BEHIND_STABLE")
+
+
+def test_top_k_that_forgets_an_endpoint_at_the_frontier_is_caught(monkeypatch: pytest.MonkeyPatch):
+    # What happens at the frontier itself is shown, but not final: later changes are changes to it.
+    mutate(monkeypatch, TopKOperator, "_speculate", 'part["time"] >= frontier', 'part["time"] > frontier')
+    assert_caught(monkeypatch, "top-k numbers", "wrong answer|breaks the rules")
+
+
+def test_top_k_that_leaves_ties_as_they_come_is_caught(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(
+        "headwater.operators.sort_order.canonical_ranks", lambda columns: np.zeros(len(columns[0]), int)
+    )
+    assert_caught(monkeypatch, "top-k numbers", "wrong answer")

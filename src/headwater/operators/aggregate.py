@@ -23,7 +23,7 @@ from headwater.operators.holistic import HolisticRows, Snapshots, evaluate
 from headwater.operators.measures import ADDITIVE, HOLISTIC, Measure, TotalsAt, Walk, needed_measures, value_of
 from headwater.operators.staircase import Staircases
 from headwater.operators.sweep import SweepOperator, SweepState
-from headwater.operators.user_aggregates import UserAggregate, lookup
+from headwater.operators.user_aggregates import UserAggregate, find_aggregate
 from headwater.operators.words import fits_word
 from headwater.state.columns import Columns
 from headwater.state.store import Segment, Store
@@ -96,7 +96,10 @@ class AggregateOperator(SweepOperator):
         self.schema = Schema(key_fields + tuple(Field(c.output, c.type) for c in calls))
         self._inputs, self._keys, self._calls = tuple(inputs), tuple(keys), tuple(calls)
         self._functions: dict[str, str | UserAggregate] = {
-            c.output: c.function if c.function in ADDITIVE | HOLISTIC else lookup(c.function) for c in calls
+            c.output: c.function
+            if c.function in ADDITIVE | HOLISTIC
+            else find_aggregate(c.function, c.type, c.parameters)
+            for c in calls
         }
         self._measures, self._needs = self._plan_measures(final=not (speculative or revisable))
         words = [m.words for m in self._measures]

@@ -17,7 +17,9 @@ import duckdb
 import pyarrow as pa
 
 from headwater.errors import HeadwaterError
+from headwater.model.functions import UserFunction
 from headwater.model.schema import Schema
+from headwater.operators.user_functions import Registry
 
 _SETTINGS = (
     "SET threads = 1",  # rows keep their order, and ticks run in parallel by shards
@@ -35,10 +37,25 @@ def connection() -> duckdb.DuckDBPyConnection:
     """The connection of this thread of this process (a forked child must not use its parent's)."""
     if getattr(_local, "process", None) != os.getpid():
         _local.process, _local.connection = os.getpid(), duckdb.connect()
+        _local.registry = Registry(_local.connection)
         _opened.append(_local.connection)
         for setting in _SETTINGS:
             _local.connection.execute(setting).fetchall()  # an unread result blocks the connection
     return _local.connection
+
+
+def register(functions: Sequence[UserFunction]) -> None:
+    """Make functions of the user's known to the connection of this thread."""
+    if functions:
+        connection()
+        _local.registry.add(functions)
+
+
+def taken_failure() -> HeadwaterError | None:
+    """Why a function of the user's failed, if one has since this was last asked."""
+    connection()
+    failure, _local.registry.failure = _local.registry.failure, None
+    return failure
 
 
 @atexit.register
@@ -75,18 +92,25 @@ class _Feed:
 class Expressions:
     """A list of expressions over one schema, with the types that their results must have."""
 
-    def __init__(self, schema: Schema, sqls: Sequence[str], types: Sequence[pa.DataType]) -> None:
+    def __init__(
+        self,
+        schema: Schema,
+        sqls: Sequence[str],
+        types: Sequence[pa.DataType],
+        functions: Sequence[UserFunction] = (),
+    ) -> None:
         self.schema, self.sqls, self.types = schema, tuple(sqls), tuple(types)
+        self.functions = tuple(dict.fromkeys(functions))
         plain = {quote(name): i for i, name in enumerate(schema.names)}
         self._direct = {i: plain[sql] for i, sql in enumerate(sqls) if sql in plain}
         self._computed = [i for i in range(len(sqls)) if i not in self._direct]
         names = dict.fromkeys(n for i in self._computed for n in referenced(sqls[i]))
         # A quoted name that is no column is a field of a struct, or of a struct's type.
         self._inputs = [schema.index(name) for name in names if name in schema.names]
-        self._planned: tuple[int, _Feed, Any] | None = None
+        self._planned: tuple[tuple[int, int], _Feed, Any] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_planned": None}  # a plan belongs to one process
+        return {**self.__dict__, "_planned": None}  # a plan belongs to one thread of one process
 
     def evaluate(self, columns: Sequence[pa.Array], rows: int) -> list[pa.Array]:
         """One result column an expression, row by row in the order of the input."""
@@ -106,15 +130,19 @@ class Expressions:
 
     def _run(self, batch: pa.Table) -> pa.Table:
         try:
-            if self._planned is None or self._planned[0] != os.getpid():
+            here = os.getpid(), threading.get_ident()
+            if self._planned is None or self._planned[0] != here:
                 feed = _Feed(batch)
                 chosen = ", ".join(f"{self.sqls[i]} AS {quote(f'e{i}')}" for i in self._computed)
-                self._planned = os.getpid(), feed, connection().from_arrow(feed).project(chosen)
+                register(self.functions)
+                self._planned = here, feed, connection().from_arrow(feed).project(chosen)
             _, feed, relation = self._planned
             feed.batch = batch
             return relation.to_arrow_table()
         except duckdb.Error as problem:
             self._planned = None
+            if (failure := taken_failure()) is not None:
+                raise failure from failure.__cause__
             raise self._failed(batch, problem) from problem
 
     def _failed(self, batch: pa.Table, problem: duckdb.Error) -> HeadwaterError:

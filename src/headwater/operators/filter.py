@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.model.delta import Delta
+from headwater.model.functions import UserFunction
 from headwater.model.schema import Schema
 from headwater.operators.base import Operator, Step
 from headwater.operators.expression import Expressions
@@ -24,9 +26,9 @@ class FilterOperator(Operator):
 
     name: ClassVar[str] = "filter"
 
-    def __init__(self, schema: Schema, predicate: str) -> None:
+    def __init__(self, schema: Schema, predicate: str, functions: Sequence[UserFunction] = ()) -> None:
         self.schema, self.predicate = schema, predicate
-        self._expressions = Expressions(schema, [predicate], [pa.bool_()])
+        self._expressions = Expressions(schema, [predicate], [pa.bool_()], functions)
 
     def routing(self) -> tuple[tuple[str, ...] | None, ...]:
         return (None,)

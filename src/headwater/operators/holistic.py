@@ -191,9 +191,9 @@ def evaluate(
     values = snapshots.without_nulls
     if isinstance(function, UserAggregate):
         if function.inverse is not None:
-            return pa.array(function.follow(*values.ranges(), values.count), type_)
+            return function.column(lambda: function.follow(*values.ranges(), values.count)).cast(type_)
         lists = values.lists(pa.large_list(values.type))
-        return pa.array(function.evaluate(lists), type_)
+        return function.column(lambda: function.evaluate(lists)).cast(type_)
     if function == "MEDIAN":
         return values.medians().cast(type_)
     if function == "LISTAGG":

@@ -17,6 +17,7 @@ from headwater.kernels.join import match_overlapping
 from headwater.kernels.sort import sort_by_key
 from headwater.model.arrays import BoolArray, Int64Array
 from headwater.model.delta import Delta
+from headwater.model.functions import UserFunction
 from headwater.model.identity import Identity, identify, is_recoverable
 from headwater.model.schema import Field, Schema
 from headwater.operators.base import Operator, Step
@@ -116,6 +117,7 @@ class JoinOperator(Operator):
         speculative: bool = False,  # makes no difference here; all joins are made alike
         revisable: bool = True,
         left_only: bool = False,
+        functions: Sequence[UserFunction] = (),
     ) -> None:
         self._inputs = left, right
         self._shown = [(of, i) for of in ((0,) if left_only else (0, 1)) for i in range(len(self._inputs[of]))]
@@ -127,7 +129,7 @@ class JoinOperator(Operator):
         # An exact key is not stored: where it matched, the other side has the same value.
         exact = len(keys) == 1 and all(is_recoverable(t) and not pa.types.is_floating(t[0]) for t in types)
         self._exact = tuple(side.index(n[0]) if exact else -1 for side, n in zip(self._inputs, self._keys, strict=True))
-        self._residual = self._bind(residual) if residual is not None else None
+        self._residual = self._bind(residual, functions) if residual is not None else None
         needed = {*self._shown, *(self._residual[1] if self._residual is not None else ())}
         # The payload columns that the state keeps.
         self._stored = tuple(
@@ -221,7 +223,7 @@ class JoinOperator(Operator):
 
     # -- residual ---------------------------------------------------------------------------------------------------
 
-    def _bind(self, sql: str) -> tuple[Expressions, list[tuple[int, int]]]:
+    def _bind(self, sql: str, functions: Sequence[UserFunction]) -> tuple[Expressions, list[tuple[int, int]]]:
         """The residual over only those columns that it reads, and which these are."""
         read = set(referenced(sql))
         fields: list[Field] = []
@@ -232,7 +234,7 @@ class JoinOperator(Operator):
                 if name in read:
                     fields.append(Field(name, field.type))
                     places.append((of, i))
-        return Expressions(Schema(tuple(fields)), [sql], [pa.bool_()]), places
+        return Expressions(Schema(tuple(fields)), [sql], [pa.bool_()], functions), places
 
     def _filter(self, side: int, arrived: _Arrived, block: list[_Pairs]) -> list[_Pairs]:
         """The pairs for which the residual is true (not NULL)."""

@@ -18,6 +18,7 @@ import pyarrow as pa
 from attrs import evolve
 
 from headwater.model.delta import Delta
+from headwater.model.functions import UserFunction
 from headwater.model.schema import Schema
 from headwater.operators.base import Operator, Step
 from headwater.operators.count_sweep import CountSweepOperator
@@ -95,6 +96,7 @@ class SemiJoinOperator(_MatchingOperator):
         speculative: bool = False,
         hold: bool = True,
         revisable: bool = True,
+        functions: Sequence[UserFunction] = (),
     ) -> None:
         super().__init__(left, right, keys, residual, kind)
         self.schema = left
@@ -103,7 +105,7 @@ class SemiJoinOperator(_MatchingOperator):
             right = right.select(dict.fromkeys(self._keys[1]))
             self._distinct = CountSweepOperator(right, "distinct", speculative=speculative, hold=False)
         revised = revisable or self._distinct is not None
-        self._join = JoinOperator(left, right, keys, residual, revisable=revised, left_only=True)
+        self._join = JoinOperator(left, right, keys, residual, revisable=revised, left_only=True, functions=functions)
         self._count: CountSweepOperator | None = None
         if kind == "anti" or self._distinct is None:
             count = "semi" if kind == "semi" else "strict difference"
@@ -145,6 +147,7 @@ class OuterJoinOperator(_MatchingOperator):
         speculative: bool = False,
         hold: bool = True,
         revisable: bool = True,
+        functions: Sequence[UserFunction] = (),
     ) -> None:
         super().__init__(left, right, keys, residual, kind)
         outer = {"left": (0,), "right": (1,), "full": (0, 1)}[kind]
@@ -154,7 +157,7 @@ class OuterJoinOperator(_MatchingOperator):
             for field in schema
         ]
         self.schema = Schema(tuple(fields))
-        self._join = JoinOperator(left, right, keys, residual, revisable=revisable)
+        self._join = JoinOperator(left, right, keys, residual, revisable=revisable, functions=functions)
         self._counts = {
             side: CountSweepOperator(self._inputs[side], "strict difference", speculative=speculative, hold=hold)
             for side in outer

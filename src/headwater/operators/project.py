@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from headwater.model.delta import Delta
+from headwater.model.functions import UserFunction
 from headwater.model.schema import Schema
 from headwater.operators.base import Operator, Step
 from headwater.operators.expression import Expressions
@@ -22,9 +23,15 @@ class ProjectOperator(Operator):
 
     name: ClassVar[str] = "project"
 
-    def __init__(self, input_schema: Schema, output_schema: Schema, sqls: Sequence[str]) -> None:
+    def __init__(
+        self,
+        input_schema: Schema,
+        output_schema: Schema,
+        sqls: Sequence[str],
+        functions: Sequence[UserFunction] = (),
+    ) -> None:
         self.schema, self.sqls = output_schema, tuple(sqls)
-        self._expressions = Expressions(input_schema, self.sqls, output_schema.types)
+        self._expressions = Expressions(input_schema, self.sqls, output_schema.types, functions)
 
     def routing(self) -> tuple[tuple[str, ...] | None, ...]:
         return (None,)

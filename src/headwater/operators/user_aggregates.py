@@ -3,6 +3,10 @@
     register_aggregate("product", init=lambda x: x, merge=lambda s, x: s * x, eval=lambda s: s, type="DOUBLE")
     register_vector_aggregate("spread", lambda values: pc.max(values).as_py() - pc.min(values).as_py(), type="DOUBLE")
 
+or in SQL, by import path: ``CREATE AGGREGATE FUNCTION product(x DOUBLE) RETURNS DOUBLE AS 'module:Product'``, where the path
+names an object (or a class, which is instantiated) with ``init``, ``merge`` and ``eval``, and perhaps ``inverse``; or else
+a function of all values.
+
 The interface is Krämer's (11.5.7): init, merge and eval for anything given by commutative applications of a binary
 function. Python is called for every value, so such an aggregate is some hundred times slower than a built-in one; the
 vectorised form is called once a snapshot. NULLs are left out, and without any value the result is NULL.
@@ -11,15 +15,16 @@ vectorised form is called once a snapshot. NULLs are left out, and without any v
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from attrs import frozen
+from attrs import evolve, frozen
 
 from headwater.errors import HeadwaterError
 from headwater.model.arrays import Int64Array
+from headwater.model.functions import import_path
 from headwater.model.schema import sql_type
 from headwater.operators.measures import ADDITIVE, HOLISTIC
 
@@ -38,6 +43,8 @@ class UserAggregate:
     inverse: Callable[[Any, Any], Any] | None = None
     """Takes a value out of the state again; only ever called for a value that is in it and not the last one."""
     vector: Callable[[pa.Array], Any] | None = None
+    path: str | None = None
+    """Where it was imported from, if by its path (CREATE AGGREGATE FUNCTION)."""
 
     @property
     def module(self) -> str | None:
@@ -51,10 +58,24 @@ class UserAggregate:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Functions that another process can import travel by name; lambdas of a module by the module's registering."""
+        if self.path is not None:
+            return load_aggregate, (self.name, self.path, self.type)
         if self.module is not None and not all(map(_is_importable, self._functions())):
             return lookup, (self.name, self.module)
         fields = ("name", "type", "init", "merge", "eval", "inverse", "vector")
         return _rebuild, (tuple((f, getattr(self, f)) for f in fields),)
+
+    def column(self, results: Callable[[], list[Any]]) -> pa.Array:
+        """The results as a column; what goes wrong in the user's code is told as such."""
+        try:
+            return pa.array(results(), self.type)
+        except HeadwaterError:
+            raise
+        except Exception as problem:
+            hint = f"It is {self.path}." if self.path else ""
+            reason = f"{type(problem).__name__}: {problem}"
+            message = f'aggregate function "{self.name}" failed'
+            raise HeadwaterError("EXPRESSION_FAILED", message, detail=reason, hint=hint) from problem
 
     def evaluate(self, lists: pa.Array) -> list[Any]:
         """The result for each list of values; NULL lists have none."""
@@ -173,6 +194,32 @@ def lookup(name: str, module: str | None = None) -> UserAggregate:
             hint="Register it with register_aggregate, in a module that every process imports.",
         )
     return _registry[key]
+
+
+def load_aggregate(name: str, path: str, type_: pa.DataType) -> UserAggregate:
+    """The aggregate that ``module:attribute`` names, under the name and with the result type that SQL gives it."""
+    found = import_path(path)
+    if isinstance(found, UserAggregate):
+        return evolve(found, name=name, type=type_, path=path)
+    if isinstance(found, type):
+        found = found()
+    steps = {step: getattr(found, step, None) for step in ("init", "merge", "eval", "inverse")}
+    if all(callable(steps[step]) for step in ("init", "merge", "eval")):
+        return UserAggregate(name=name, type=type_, path=path, **steps)
+    if callable(found):
+        return UserAggregate(name=name, type=type_, path=path, vector=found)
+    raise HeadwaterError(
+        "UNKNOWN_FUNCTION_PATH",
+        f'"{path}" is no aggregate function',
+        hint="It must have init, merge and eval, or be a function of an Arrow array.",
+    )
+
+
+def find_aggregate(function: str, type_: pa.DataType, parameters: Sequence[object]) -> UserAggregate:
+    """What a call in a plan means: by the path among its parameters (as from SQL), else by its registered name."""
+    if parameters:
+        return load_aggregate(function, str(parameters[0]), type_)
+    return lookup(function)
 
 
 def is_registered(name: str) -> bool:

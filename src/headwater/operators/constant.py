@@ -1,0 +1,51 @@
+"""Bring the rows of a relation that never changes, once: VALUES, a SELECT without FROM."""
+#  out   a |------------------ …     from 0 on, for ever
+#        b |------------------ …
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.model.delta import Delta
+from headwater.model.schema import Schema
+from headwater.model.time import INFINITY
+from headwater.operators.base import Operator, Step
+
+
+class ConstantState:
+    """Have the rows been sent? Nothing else is kept."""
+
+    rows = bytes = 0
+
+    def __init__(self) -> None:
+        self.sent = False
+
+
+class ConstantOperator(Operator):
+    """A source without a stream: its rows are valid [0, INFINITY) (Krämer 17.4). They come in the first tick, and nothing
+    changes after it: the frontier is INFINITY at once, so that no other input ever waits for this one.
+    """
+
+    name = "constant"
+    arity = 0
+
+    def __init__(self, schema: Schema, rows: Sequence[Sequence[object]]) -> None:
+        self.schema, self._rows = schema, tuple(rows)
+
+    def new_state(self, store: object) -> ConstantState:
+        return ConstantState()
+
+    def describe(self) -> dict[str, object]:
+        return {"rows": len(self._rows)}
+
+    def step(self, state: ConstantState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+        sent, state.sent = state.sent, True
+        return Step(Delta.empty(self.schema) if sent else self._delta(), INFINITY)
+
+    def _delta(self) -> Delta:
+        columns = [pa.array([row[i] for row in self._rows], f.type) for i, f in enumerate(self.schema)]
+        start, one = np.zeros(len(self._rows), np.int64), np.ones(len(self._rows), np.int64)
+        return Delta(self.schema, columns, start, np.full(len(self._rows), INFINITY, np.int64), one)
