@@ -11,6 +11,10 @@ class Settings:
 
     unbounded_state: str = field(default="allow", metadata={"values": ("allow", "error")})
     """An UNBOUNDED window under an operator that keeps elements: a notice, or an error (as in PIPES)."""
+    optimizer: str = field(default="on", metadata={"values": ("on", "off")})
+    """Are plans rewritten, or run as they are written?"""
+    without_rules: str = field(default="", metadata={"values": ()})
+    """Rules of the optimizer that are switched off, separated by commas."""
 
     @staticmethod
     def names() -> tuple[str, ...]:
@@ -18,6 +22,7 @@ class Settings:
 
     @staticmethod
     def values(name: str) -> tuple[str, ...]:
+        """What it can be; nothing where any text will do."""
         return getattr(fields(Settings), name).metadata["values"]
 
     def with_value(self, name: str, value: str) -> Settings:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
+from datetime import datetime, timedelta
 from functools import cache
+from itertools import pairwise
 
 import duckdb
 import pyarrow as pa
@@ -15,11 +17,13 @@ from headwater.algebra.nodes import (
     Aggregate,
     AggregateCall,
     Coalesce,
+    Constant,
     Distinct,
     Dstream,
     Filter,
     FromPositiveNegative,
     Granularity,
+    HopWindow,
     Istream,
     Join,
     JoinKind,
@@ -27,11 +31,13 @@ from headwater.algebra.nodes import (
     Project,
     RowWindow,
     Scalar,
+    SessionWindow,
     SetKind,
     SetOperation,
     Source,
     Split,
     TimeWindow,
+    TopK,
     Union,
 )
 from headwater.model.history import canonical_order, freeze
@@ -40,7 +46,7 @@ from headwater.model.time import INFINITY
 from headwater.testing.choices import Dice
 from headwater.testing.generate import Streams, streams, whole
 from headwater.testing.oracle import expected_histories, expected_history
-from headwater.testing.plans import aggregate, plan, source
+from headwater.testing.plans import aggregate, hop_window, plan, session_window, source, top_k
 from headwater.testing.shape import extent, sources
 from headwater.testing.timeline import LETTERS, history, timeline
 
@@ -205,6 +211,14 @@ def evaluate(plan: Plan, inputs: dict[str, Stream]) -> Stream:
             return [time_windowed(plan, below[0], t) for t in range(horizon)]
         case RowWindow():
             return row_windowed(plan, below[0])
+        case TopK():
+            return [first_rows(plan, s) for s in below[0]]
+        case Constant():
+            return [Counter(map(freeze, plan.rows))] * horizon
+        case HopWindow():
+            return [hop_windowed(plan, below[0], t) for t in range(horizon)]
+        case SessionWindow():
+            return session_windowed(plan, below[0])
         case Granularity():
             return [below[0][t // plan.granule * plan.granule] for t in range(horizon)]
         case Split() | Coalesce():
@@ -342,6 +356,54 @@ def row_windowed(plan: RowWindow, stream: Stream) -> Stream:
     return answer
 
 
+def first_rows(plan: TopK, snapshot: Counter) -> Counter:
+    place = plan.input.schema.index
+    members = sorted(snapshot.elements(), key=canonical_order)
+    for by in reversed(plan.order):  # sorts are stable, so the last one counts most
+        members.sort(key=lambda row, by=by: canonical_order(row[place(by.column)]), reverse=by.descending)
+        members.sort(key=lambda row, by=by: (row[place(by.column)] is None) != by.nulls_first)
+    numbers: Counter = Counter()
+    shown: Counter = Counter()
+    for row in members:
+        group = tuple(row[place(n)] for n in plan.partition)
+        numbers[group] += 1
+        if plan.offset < numbers[group] <= plan.offset + plan.limit:
+            shown[row if plan.rank is None else (*row, numbers[group])] += 1
+    return shown
+
+
+def instant(plan: HopWindow | SessionWindow, t: int) -> object:
+    return datetime(1970, 1, 1) + timedelta(microseconds=t) if pa.types.is_timestamp(plan.time) else t
+
+
+def hop_windowed(plan: HopWindow, stream: Stream, t: int) -> Counter:
+    """The windows that have ended at t but not yet a slide ago."""
+    shown: Counter = Counter()
+    for start in range(t - plan.size - plan.slide + 1, t - plan.size + 1):
+        if (start - plan.offset) % plan.slide == 0:
+            ends = instant(plan, start), instant(plan, start + plan.size)
+            for snapshot in stream[max(start, 0) : max(start + plan.size, 0)]:
+                shown += Counter({(*row, *ends): n for row, n in snapshot.items()})
+    return shown
+
+
+def session_windowed(plan: SessionWindow, stream: Stream) -> Stream:
+    places = [plan.input.schema.index(n) for n in plan.partition]
+    seen: dict[tuple, list[tuple[int, tuple, int]]] = {}
+    for t, snapshot in enumerate(stream):
+        for row, n in snapshot.items():
+            seen.setdefault(tuple(row[i] for i in places), []).append((t, row, n))
+    answer: Stream = [Counter() for _ in stream]
+    for rows in seen.values():
+        cuts = [i for i in range(1, len(rows)) if rows[i][0] - rows[i - 1][0] > plan.gap]
+        for low, high in pairwise([0, *cuts, len(rows)]):
+            first, end = rows[low][0], rows[high - 1][0] + plan.gap
+            for _, row, n in rows[low:high]:
+                for snapshot in answer[end:]:
+                    snapshot[(*row, instant(plan, first), instant(plan, end))] += n
+    return answer
+
+
 def snapshots(schema: Schema, elements, horizon: int) -> Stream:
     stream: Stream = [Counter() for _ in range(horizon)]
     for row, start, end, weight in whole(schema, elements).rows():
@@ -379,4 +441,19 @@ def test_oracle_agrees_with_a_literal_evaluation(seed: int):
 def test_oracle_agrees_on_every_aggregate(seed: int):
     dice = Dice(8, seed)
     tried = aggregate(dice, source(dice, "s"), None)
+    assert_agrees(tried, [streams(dice, tried) for _ in range(3)])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_oracle_agrees_on_top_k(seed: int):
+    dice = Dice(10, seed)
+    tried = top_k(dice, source(dice, "s"))
+    assert_agrees(tried, [streams(dice, tried) for _ in range(3)])
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("window", [hop_window, session_window])
+def test_oracle_agrees_on_hops_and_sessions(window, seed: int):
+    dice = Dice(9, seed)
+    tried = window(dice, source(dice, "s"))
     assert_agrees(tried, [streams(dice, tried) for _ in range(3)])

@@ -103,9 +103,11 @@ def _run_replay(
     output: Path | None,
     history: bool,
 ) -> None:
-    from headwater.runtime.replay import load_script, replay
+    from headwater.runtime.replay import load_script, replay, shown
 
     bound = load_script(script)
+    for answer in bound.answers:  # stdout is for elements
+        typer.echo(f"{shown(answer, bound.settings)}\n", err=True)
     lines = replay(
         bound,
         recording,
@@ -137,17 +139,64 @@ def _demo() -> None:
         _fail(str(problem))
 
 
+class Level(StrEnum):
+    LOGICAL = "logical"
+    OPTIMIZED = "optimized"
+    PHYSICAL = "physical"
+
+
+class Format(StrEnum):
+    TREE = "tree"
+    TEXT = "text"
+    JSON = "json"
+    MERMAID = "mermaid"
+
+
+@app.command("explain")
+def _explain(
+    script: Annotated[Path | None, typer.Argument(help="SQL script; not needed with --rules.")] = None,
+    level: Annotated[
+        Level, typer.Option("--level", help="The plan as written, as optimized, or the operators that run.")
+    ] = Level.OPTIMIZED,
+    form: Annotated[Format, typer.Option("--format", help="How it is shown.")] = Format.TREE,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Also columns, properties and the rules used.")] = False,
+    rules: Annotated[bool, typer.Option("--rules", help="List the rules of the optimizer.")] = False,
+) -> None:
+    """Show how a script's queries run.
+
+    The script's EXPLAIN statements are answered; if it has none, its last SELECT is explained, or every
+    CREATE STREAM name AS …
+    """
+    from headwater.cli import explain
+    from headwater.errors import HeadwaterError
+
+    try:
+        if rules:
+            typer.echo(explain.rules_text())
+        elif script is None:
+            _fail(
+                "USAGE: there is no script to explain\n  hint:   headwater explain script.sql, or headwater explain --rules."
+            )
+        else:
+            typer.echo(explain.script_text(script, level.value, form.value, verbose=verbose))
+    except HeadwaterError as problem:
+        _fail(str(problem))
+
+
 class Bench(StrEnum):
     KERNELS = "kernels"
     STATE = "state"
     DRIFT = "drift"
+    PLANNER = "planner"
 
 
 @app.command("bench")
 def _bench(
     what: Annotated[
         Bench,
-        typer.Argument(help="kernels: rows a second of each operator; state: ticks as state grows; drift: a long sum."),
+        typer.Argument(
+            help="kernels: rows a second an operator; state: ticks as it grows; drift: a long sum; planner: text to plan."
+        ),
     ],
     rows: Annotated[
         int | None, typer.Option("--rows", min=100_000, help="Input rows (kernels, drift) or largest state (state).")
@@ -164,6 +213,10 @@ def _run_bench(what: Bench, rows: int | None) -> Table:
         from headwater.bench import kernels
 
         return kernels.run(rows or 1_000_000)
+    if what is Bench.PLANNER:
+        from headwater.bench import planner
+
+        return planner.run()
     if what is Bench.DRIFT:
         from headwater.bench import drift
 

@@ -59,7 +59,7 @@ class Runner:
         inputs = [steps[i] for i in node.inputs]
         deltas_in, frontiers = tuple(s.delta for s in inputs), tuple(s.frontier for s in inputs)
         # Where nothing came and time stands still, nothing happens.
-        heard = (frontiers, max(d.reached for d in deltas_in) if self._speculative else None)
+        heard = (frontiers, max((d.reached for d in deltas_in), default=None) if self._speculative else None)
         if self._heard.get(node.id) == heard and not any(map(len, deltas_in)):
             return Step(Delta.empty(node.schema), self._promised[node.id])
         step = self._cells[node.id].step(deltas_in, frontiers)

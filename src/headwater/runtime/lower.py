@@ -15,23 +15,30 @@ from attrs import evolve, frozen
 from headwater.algebra import nodes as n
 from headwater.algebra.properties import is_chronon
 from headwater.model.schema import Schema
+from headwater.model.time import INFINITY
 from headwater.operators.aggregate import AggregateOperator, Call
 from headwater.operators.align import AlignOperator
 from headwater.operators.base import Operator
 from headwater.operators.changes import ChangesOperator, FromSignedOperator
+from headwater.operators.constant import ConstantOperator
 from headwater.operators.count_sweep import CountSweepOperator
 from headwater.operators.filter import FilterOperator
 from headwater.operators.granularity import GranularityOperator
+from headwater.operators.hop_window import HopWindowOperator
 from headwater.operators.join import JoinOperator
 from headwater.operators.outer_join import OuterJoinOperator, SemiJoinOperator
 from headwater.operators.project import ProjectOperator
 from headwater.operators.row_window import RowWindowOperator
+from headwater.operators.session_window import SessionWindowOperator
+from headwater.operators.sort_order import SortColumn
 from headwater.operators.split import SplitOperator
 from headwater.operators.time_window import TimeWindowOperator
+from headwater.operators.top_k import TopKOperator
 from headwater.operators.union import UnionOperator
 from headwater.runtime.graph import Graph
 
-_PASS_THROUGH = (n.Filter, n.Project, n.Union, n.TimeWindow, n.Granularity, n.Split)
+_PASS_THROUGH = (n.Filter, n.Project, n.Union, n.TimeWindow, n.HopWindow, n.Granularity, n.Split)
+_NEVER_HOLD = (n.Source, n.Constant, n.SessionWindow)
 _UNTOUCHED_BY_DUPLICATES = ("MIN", "MAX")
 
 
@@ -57,7 +64,7 @@ class Lowering:
         self._graph.queries[name] = root.node
 
     def _lower(self, plan: n.Plan, *, hold: bool) -> _Lowered:
-        known = (plan, hold and not self._speculative and not isinstance(plan, n.Source))
+        known = (plan, hold and not self._speculative and not isinstance(plan, _NEVER_HOLD))
         if known not in self._known:
             inputs = [self._lower(child, hold=hold and isinstance(plan, _PASS_THROUGH)) for child in plan.inputs]
             self._known[known] = self._build(plan, inputs, hold=hold)
@@ -73,11 +80,14 @@ class Lowering:
         match plan:
             case n.Source(name=name, revisable=revisable):
                 return _Lowered(self._graph.add_source(name, schema), not revisable)
+            case n.Constant(rows=rows):
+                return self._add(ConstantOperator(schema, rows), final=True)
             case n.Filter(predicate=predicate):
-                return self._add(FilterOperator(schema, predicate.sql), *inputs)
+                return self._add(FilterOperator(schema, predicate.sql, predicate.functions), *inputs)
             case n.Project(input=below, expressions=expressions):
                 sqls = [scalar.sql for _, scalar in expressions]
-                return self._add(ProjectOperator(below.schema, schema, sqls), *inputs)
+                functions = [f for _, scalar in expressions for f in scalar.functions]
+                return self._add(ProjectOperator(below.schema, schema, sqls, functions), *inputs)
             case n.Union():
                 return self._add(UnionOperator(schema), *inputs)
             case n.Join():
@@ -95,6 +105,8 @@ class Lowering:
                 )
             case n.Aggregate():
                 return self._aggregate(plan, inputs[0], hold=hold)
+            case n.TopK():
+                return self._top_k(plan, inputs[0], hold=hold)
             case n.TimeWindow(size=size, slide=slide):
                 chronons = self._chronons(plan.input, inputs[0])
                 return self._add(TimeWindowOperator(schema, size, slide), chronons)
@@ -102,6 +114,10 @@ class Lowering:
                 chronons = self._chronons(plan.input, inputs[0])
                 operator = RowWindowOperator(schema, rows, slide, partition, speculative=speculative, hold=hold)
                 return self._add(operator, chronons, final=final)
+            case n.HopWindow():
+                return self._hop_window(plan, inputs[0])
+            case n.SessionWindow():
+                return self._session_window(plan, inputs[0])
             case n.Granularity(granule=granule):
                 return self._add(GranularityOperator(schema, granule), *inputs)
             case n.Split(length=length):
@@ -118,6 +134,18 @@ class Lowering:
                 )
         raise TypeError(f"no operator for {type(plan).__name__}")
 
+    def _hop_window(self, plan: n.HopWindow, input_: _Lowered) -> _Lowered:
+        names = {"start": plan.start, "end": plan.end, "time": plan.time}
+        operator = HopWindowOperator(plan.input.schema, plan.size, plan.slide, plan.offset, **names)
+        return self._add(operator, self._chronons(plan.input, input_))
+
+    def _session_window(self, plan: n.SessionWindow, input_: _Lowered) -> _Lowered:
+        """A final session has no open end: it need not be held back, and is never taken back."""
+        names = {"start": plan.start, "end": plan.end, "time": plan.time}
+        speculative = self._speculative
+        operator = SessionWindowOperator(plan.input.schema, plan.gap, plan.partition, **names, speculative=speculative)
+        return self._add(operator, self._chronons(plan.input, input_), final=not speculative)
+
     def _chronons(self, below: n.Plan, input_: _Lowered) -> _Lowered:
         if is_chronon(below):
             return input_
@@ -126,11 +154,12 @@ class Lowering:
     def _join(self, plan: n.Join, inputs: list[_Lowered], *, hold: bool) -> _Lowered:
         residual = plan.residual.sql if plan.residual is not None else None
         shapes = (plan.left.schema, plan.right.schema, plan.keys, residual)
-        revisable = not all(i.final for i in inputs)
+        functions = plan.residual.functions if plan.residual is not None else ()
+        form = {"functions": functions, "revisable": not all(i.final for i in inputs)}
         if plan.kind == n.JoinKind.INNER:
-            return self._add(JoinOperator(*shapes, revisable=revisable), *inputs)
+            return self._add(JoinOperator(*shapes, **form), *inputs)
         kind = SemiJoinOperator if plan.kind in (n.JoinKind.SEMI, n.JoinKind.ANTI) else OuterJoinOperator
-        operator = kind(*shapes, kind=plan.kind.value, speculative=self._speculative, hold=hold, revisable=revisable)
+        operator = kind(*shapes, kind=plan.kind.value, speculative=self._speculative, hold=hold, **form)
         return self._add(operator, *inputs, final=not operator.retracts)
 
     def _aggregate(self, plan: n.Aggregate, input_: _Lowered, *, hold: bool) -> _Lowered:
@@ -151,6 +180,21 @@ class Lowering:
             schemas, plan.keys, calls, speculative=self._speculative, hold=hold, revisable=revisable
         )
         return self._add(operator, *ports, final=hold and not self._speculative)
+
+    def _top_k(self, plan: n.TopK, input_: _Lowered, *, hold: bool) -> _Lowered:
+        """An offset alone needs no order of all rows: what is left without the first ones."""
+        rest = plan.limit == INFINITY and plan.rank is None
+        if rest and not plan.offset:
+            return input_
+        order = [SortColumn(key.column, key.descending, key.nulls_first) for key in plan.order]
+        limit, offset = (plan.offset, 0) if rest else (plan.limit, plan.offset)
+        shapes = (plan.input.schema, order, limit, offset, plan.partition, plan.rank)
+        final, last = hold and not self._speculative, hold and not rest
+        first = TopKOperator(*shapes, speculative=self._speculative, hold=last)
+        if not rest:
+            return self._add(first, input_, final=final)
+        others = CountSweepOperator(plan.schema, "except all", speculative=self._speculative, hold=hold)
+        return self._add(others, input_, self._add(first, input_, final=False), final=final)
 
     def _distinct_argument(self, input_: _Lowered, below: Schema, schema: Schema, condition: str | None) -> _Lowered:
         if condition is not None:

@@ -3,35 +3,55 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from attrs import Factory, define
 
+from headwater.algebra.nodes import Plan
 from headwater.errors import InputError
-from headwater.language.binder import Query, Script, bind_script
+from headwater.language.binder import bind_script
 from headwater.language.catalog import Derived
+from headwater.language.consistency import MIDDLE, STRONG
+from headwater.language.introspection import Answer, Explain
+from headwater.language.script import Query, Script
 from headwater.model.delta import Delta
 from headwater.model.element import Adjust, Row
 from headwater.model.history import History
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.operators.base import Step
+from headwater.runtime.explain import explain
 from headwater.runtime.inprocess import Runner
 from headwater.runtime.json_values import encoder
+from headwater.runtime.planning import are_chronons, over_recorded, planned
 from headwater.runtime.recording import Tick, read_recording
+from headwater.settings import Settings
 
 
 def load_script(path: Path) -> Script:
-    """The bound script of a file."""
+    """The bound script of a file. From then on the modules beside it can be imported (CREATE FUNCTION … AS 'module:name').
+
+    The folder goes to the end of ``sys.path``: what is installed is found first.
+    """
     try:
-        return bind_script(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except OSError as problem:
         raise InputError("UNREADABLE", f'could not read "{path}": {problem.strerror}') from problem
     except UnicodeDecodeError as problem:
         raise InputError("UNREADABLE", f'"{path}" is not text in UTF-8') from problem
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.append(folder)
+    return bind_script(text)
+
+
+def shown(answer: Answer | Explain, settings: Settings) -> str:
+    """What SHOW, DESCRIBE or EXPLAIN says, as text."""
+    return str(answer) if isinstance(answer, Answer) else explain(answer, settings)
 
 
 def replay(
@@ -45,7 +65,7 @@ def replay(
 ) -> list[str]:
     """The lines that the script's queries give for the recording; all of the input is checked before anything runs."""
     queries = [script.result] if script.result else list(script.named)
-    if not queries:
+    if not queries and not script.answers:
         raise InputError("NO_QUERY", "the script has no query", hint="Add a SELECT, or CREATE STREAM name AS SELECT …")
     schemas = script.catalog.sources()
     computed = [s.name for s in script.catalog if isinstance(s, Derived)]
@@ -53,7 +73,9 @@ def replay(
     if not open_ended:
         ticks = _ended(ticks, schemas)
     outputs = [_Output(q.name, q.plan.schema) for q in queries]
-    steps = _run(queries, ticks, schemas, consistency)
+    chronons = {name: are_chronons(e for tick in ticks for e in tick.elements.get(name, ())) for name in schemas}
+    plans = {q.name: planned(over_recorded(q.plan, chronons), script.settings).plan for q in queries}
+    steps = _run(queries, plans, ticks, schemas, consistency)
     if history:
         deltas: defaultdict[str, list[Delta]] = defaultdict(list)
         for step in steps:
@@ -71,19 +93,37 @@ def _ended(ticks: Sequence[Tick], schemas: dict[str, Schema]) -> list[Tick]:
 
 
 def _run(
-    queries: Sequence[Query], ticks: Sequence[Tick], schemas: dict[str, Schema], consistency: str | None
+    queries: Sequence[Query],
+    plans: Mapping[str, Plan],
+    ticks: Sequence[Tick],
+    schemas: dict[str, Schema],
+    consistency: str | None,
 ) -> Iterator[dict[str, Step]]:
     """The steps of all queries, tick by tick. Queries of one consistency share a graph."""
-    groups: defaultdict[bool, dict[str, Any]] = defaultdict(dict)
+    groups: defaultdict[bool, dict[str, Plan]] = defaultdict(dict)
     for query in queries:
-        groups[(consistency or query.consistency or "strong") == "middle"][query.name] = query.plan
-    runners = [Runner(plans, speculative=speculative) for speculative, plans in groups.items()]
+        groups[_is_speculative(query, consistency)][query.name] = plans[query.name]
+    runners = [Runner(its, speculative=speculative) for speculative, its in groups.items()]
     for tick in ticks:
         deltas = tick.deltas(schemas)
         steps: dict[str, Step] = {}
         for runner in runners:
             steps.update(runner.tick(deltas, tick.frontiers))
         yield steps
+
+
+def _is_speculative(query: Query, consistency: str | None) -> bool:
+    """Strong and middle are the forms that operators have; what lies between and below them needs a clock."""
+    if consistency is not None:
+        return consistency == "middle"
+    asked = query.consistency or STRONG
+    if asked not in (STRONG, MIDDLE):
+        raise InputError(
+            "UNSUPPORTED",
+            f'replay cannot run query "{query.name}" with CONSISTENCY {asked}',
+            hint="Choose another one for this run: --consistency strong, or --consistency middle.",
+        )
+    return asked == MIDDLE
 
 
 @define

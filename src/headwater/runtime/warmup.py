@@ -34,6 +34,10 @@ def _plans(left: n.Source, right: n.Source) -> dict[str, n.Plan]:
         "dstream": n.Dstream(window),
         "signed": n.FromPositiveNegative(n.ToPositiveNegative(window)),
         "granules": n.Granularity(window, 4),
+        "hops": n.HopWindow(left, 4, 2),
+        "sessions": n.SessionWindow(left, 2, (key,)),
+        "top": n.TopK(window, (n.SortKey("x"),), 1, partition=(key,)),
+        "numbers": n.TopK(window, (n.SortKey("x", descending=True),), rank="number"),
     }
     plans |= {kind.name: n.SetOperation(window, n.TimeWindow(right, 10), kind) for kind in n.SetKind}
     plans |= {kind.value: n.Join(window, n.TimeWindow(right, 10), kind, ((key, other),)) for kind in n.JoinKind}
@@ -56,6 +60,8 @@ def warm_up() -> None:
                     rows = [((k, 1.5, 2), 3 * tick + i, 3 * tick + i + 1, 1) for i, k in enumerate(keys)]
                     deltas = {s.name: Delta.from_rows(s.schema, rows) for s in (left, right)}
                     runner.tick(deltas, dict.fromkeys("lr", 3 * tick))
+                if revisable:
+                    runner.tick({name: delta.negate() for name, delta in deltas.items()}, {})
                 runner.tick({}, dict.fromkeys("lr", INFINITY))
 
 

@@ -27,7 +27,7 @@ from headwater.algebra.nodes import (
     ToPositiveNegative,
     Union,
 )
-from headwater.model.schema import Schema
+from headwater.model.schema import Field, Schema
 from headwater.model.time import INFINITY
 from headwater.testing import plans
 from headwater.testing.checks import CheckError, check_case, check_cases
@@ -60,6 +60,11 @@ def _intervals(c: Choices) -> Source:
     return Source("s", plans.schema(c), revisable=c.chance(75))
 
 
+def _with_ties(source: Source) -> Source:
+    """With a column more, so that one of them does not tell all rows apart."""
+    return evolve(source, columns=Schema((*source.columns.fields, Field("other", source.columns.types[0]))))
+
+
 def _join(kind: JoinKind, how: str) -> Make:
     return lambda c: plans.join(c, _left(c), _right(c), kind=kind, how=how)
 
@@ -80,6 +85,16 @@ def _aggregate(functions: tuple[str, ...] | None, keys: int | None = None, *, wi
         return plans.aggregate(c, below, functions, keys=keys)
 
     return make
+
+
+def _either_way(c: Choices, left: Plan, right: Plan) -> tuple[Plan, Plan]:
+    return (left, right) if c.chance(50) else (right, left)
+
+
+def _constant_set(c: Choices) -> Plan:
+    constant = plans.constant(c)
+    stream = Source("s", constant.schema, chronons=c.chance(40), revisable=c.chance(75))
+    return SetOperation(*_either_way(c, stream, constant), c.pick(list(SetKind)))
 
 
 OPERATORS: dict[str, Make] = {
@@ -105,6 +120,13 @@ OPERATORS: dict[str, Make] = {
     "row window slide": lambda c: RowWindow(_chronons(c), c.pick([1, 2, 3, 5]), c.pick([2, 3, 4])),
     "row window partition": lambda c: plans.row_window(c, _chronons(c)),
     "row window over intervals": lambda c: plans.row_window(c, _intervals(c)),
+    "top-k": lambda c: plans.top_k(c, _with_ties(_left(c)), limit=c.pick([1, 2, 3, 5]), ranked=False),
+    "top-k windowed": lambda c: plans.top_k(
+        c, TimeWindow(_with_ties(_chronons(c)), c.pick([3, 5, 8])), limit=c.pick([1, 2, 3])
+    ),
+    "top-k numbers": lambda c: plans.top_k(c, _with_ties(_left(c)), limit=c.pick([1, 2, 3]), ranked=True),
+    "top-k all numbers": lambda c: plans.top_k(c, _with_ties(_left(c)), limit=INFINITY, ranked=True),
+    "top-k offset only": lambda c: plans.top_k(c, _with_ties(_left(c)), limit=INFINITY, ranked=False),
     "granularity": lambda c: Granularity(_left(c), c.pick([2, 3, 5])),
     "split": lambda c: Split(_left(c), c.pick([1, 2, 3])),
     "coalesce": lambda c: Coalesce(_left(c), c.pick([INFINITY, 1, 2, 5])),
@@ -112,6 +134,18 @@ OPERATORS: dict[str, Make] = {
     "dstream": lambda c: Dstream(_left(c)),
     "to positive-negative": lambda c: ToPositiveNegative(_left(c)),
     "from positive-negative": lambda c: FromPositiveNegative(ToPositiveNegative(_left(c))),
+    "hop window": lambda c: plans.hop_window(c, _chronons(c)),
+    "hop window over intervals": lambda c: plans.hop_window(c, _intervals(c)),
+    "hop window aggregate": lambda c: plans.aggregate_windows(c, plans.hop_window(c, _chronons(c))),
+    "session window": lambda c: plans.session_window(c, _chronons(c)),
+    "session window over intervals": lambda c: plans.session_window(c, _intervals(c)),
+    "session window aggregate": lambda c: plans.aggregate_windows(c, plans.session_window(c, _chronons(c))),
+    "constant union": lambda c: Union(left := _left(c), plans.conform(c, plans.constant(c), left.schema)),
+    "constant join": lambda c: plans.join(c, *_either_way(c, _left(c), plans.constant(c, "r_"))),
+    "constant set": _constant_set,
+    "constant window": lambda c: Union(
+        left := TimeWindow(_left(c), 3), plans.conform(c, TimeWindow(plans.constant(c), c.pick([2, 3])), left.schema)
+    ),
     "windowed join": lambda c: plans.join(
         c,
         TimeWindow(_chronons(c), c.pick([2, 4, 6]), c.pick([1, 2])),
@@ -126,7 +160,19 @@ def _filter(c: Choices, below: Plan) -> Plan:
 
 
 # NaN and the infinities take part wherever SQL systems agree on what becomes of them.
-_SPECIAL = ("join", "set", "distinct", "aggregate sums", "aggregate extremes", "row window", "istream", "coalesce")
+_SPECIAL = (
+    "join",
+    "set",
+    "distinct",
+    "aggregate sums",
+    "aggregate extremes",
+    "row window",
+    "session window",
+    "hop window",
+    "top-k",
+    "istream",
+    "coalesce",
+)
 
 
 def operator_cases(name: str, first: int) -> Iterator[list[Case]]:

@@ -202,7 +202,7 @@ class _Run:
             raise CheckError(f"{name}: the output has columns {step.delta.schema}, not {self.plan.schema}")
         if not self.trial.speculative and (step.delta.consolidate().weight < 0).any():
             raise CheckError(f"{name}: the strong form takes something back: {step.delta.consolidate()}")
-        if self.trial.speculative and step.frontier < min(self.frontiers.values()):
+        if self.trial.speculative and step.frontier < min(self.frontiers.values(), default=INFINITY):
             raise CheckError(f"{name}: the speculative form's frontier {render(step.frontier)} lags behind its inputs")
         try:
             # Legal at its own frontier: with the right history at the end, what it once promised never changed.
@@ -222,7 +222,7 @@ class _Run:
         """Up to the largest start seen, a speculative answer is right for the input so far."""
         arrived = _whole(self.plan, _before(self.trial))
         starts = [int(d.consolidate().start.max(initial=-1)) for d in arrived.values()]
-        upto = max(starts) + 1
+        upto = max(starts, default=-1) + 1
         self._compare(self._history("so far").until(upto), expected.until(upto), f"before {upto}, for the input so far")
 
     def _compare(self, answer: History, expected: History, when: str) -> None:

@@ -7,6 +7,7 @@ interval is ever computed, and nothing is shared with the operators.
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Mapping, Sequence
 from functools import cache, singledispatchmethod
 
@@ -18,28 +19,35 @@ from headwater.algebra.nodes import (
     Aggregate,
     AggregateCall,
     Coalesce,
+    Constant,
     Distinct,
     Dstream,
     Filter,
     FromPositiveNegative,
     Granularity,
+    HopWindow,
     Istream,
     Join,
     JoinKind,
     Plan,
     Project,
     RowWindow,
+    SessionWindow,
     SetKind,
     SetOperation,
     Source,
     Split,
     TimeWindow,
+    TopK,
     ToPositiveNegative,
     Union,
 )
 from headwater.model.delta import Delta
+from headwater.model.functions import UserFunction
 from headwater.model.history import History
 from headwater.model.time import INFINITY
+from headwater.operators.measures import ADDITIVE, HOLISTIC
+from headwater.operators.user_functions import Registry
 from headwater.testing.shape import extent, grows_for_ever, sources
 
 Inputs = Mapping[str, Delta]
@@ -66,6 +74,9 @@ def expected_histories(plan: Plan, cases: Sequence[Inputs]) -> list[History]:
     connection = _connection()
     for source in sources(plan):
         connection.register(f"source {source.name}", _table(source, [case[source.name] for case in cases]))
+    for name, constant in query.constants.items():
+        connection.register(name, constant)
+    _registry().add([function for node in plan.walk() for function in _functions(node)])
     columns = ", ".join(_quoted(plan.schema.names))
     text = f"{query.text()} SELECT _t, {columns}, count(*) AS _n FROM {top} GROUP BY ALL ORDER BY _t"
     return _histories(plan, connection.sql(text).to_arrow_table(), horizon, len(cases))
@@ -74,8 +85,35 @@ def expected_histories(plan: Plan, cases: Sequence[Inputs]) -> list[History]:
 @cache
 def _connection() -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect()
-    connection.execute("SET threads = 1").fetchall()
+    for setting in ("threads = 1", "error_on_division_by_zero = false", "TimeZone = 'UTC'"):
+        connection.execute(f"SET {setting}").fetchall()
     return connection
+
+
+@cache
+def _registry() -> Registry:
+    return Registry(_connection())
+
+
+@atexit.register
+def _close() -> None:
+    """Before the interpreter goes: DuckDB reports functions of connections that are still open as leaks."""
+    if _registry.cache_info().currsize:
+        _connection().close()
+        _registry.cache_clear()
+        _connection.cache_clear()
+
+
+def _functions(node: Plan) -> list[UserFunction]:
+    """The functions of the user's that a node calls."""
+    match node:
+        case Filter(predicate=predicate):
+            return list(predicate.functions)
+        case Project(expressions=expressions):
+            return [function for _, scalar in expressions for function in scalar.functions]
+        case Join(residual=residual) if residual is not None:
+            return list(residual.functions)
+    return []
 
 
 def _last_endpoint(delta: Delta) -> int:
@@ -118,8 +156,9 @@ class _Query:
     def __init__(self, horizon: int, cases: int) -> None:
         self.horizon, self.stride = horizon, horizon + 1
         self._names: dict[Plan, str] = {}
+        self.constants: dict[str, pa.Table] = {}
         every = f"FROM range({cases}) c(c), range({self.stride}) t(t)"
-        self._parts = [f"instants AS (SELECT c * {self.stride} + t AS _t, c, t {every})"]
+        self._parts = [f"instants AS (SELECT c * {self.stride} + t AS _t, c AS _run, t AS _now {every})"]
 
     def text(self) -> str:
         return "WITH " + ",\n".join(self._parts)
@@ -142,9 +181,16 @@ class _Query:
         columns = _columns(plan)
         copies = (
             f'SELECT i._t, {columns}, sum(_weight) AS _n FROM "source {plan.name}" s'
-            " JOIN instants i ON i.c = s._case AND s._start <= i.t AND i.t < s._end GROUP BY ALL"
+            " JOIN instants i ON i._run = s._case AND s._start <= i._now AND i._now < s._end GROUP BY ALL"
         )
         return f"SELECT _t, {columns} FROM ({copies}), range(_n::BIGINT)"
+
+    @_sql.register
+    def _(self, plan: Constant) -> str:
+        name = f"constant {len(self.constants)}"
+        columns = [pa.array([row[i] for row in plan.rows], f.type) for i, f in enumerate(plan.schema)]
+        self.constants[name] = pa.table(columns, names=list(plan.schema.names))
+        return f"SELECT i._t, {_columns(plan)} FROM instants i, {_quote(name)}"
 
     @_sql.register
     def _(self, plan: Filter, below: str) -> str:
@@ -197,11 +243,11 @@ class _Query:
     @_sql.register
     def _(self, plan: TimeWindow, below: str) -> str:
         # 17.1 (8.17 with slide 1): with K = floor((t+1)/a)*a, what was valid in [max(K-w, 0), K-1]; nothing before a-1.
-        k = f"(i.t + 1) // {plan.slide} * {plan.slide}"
+        k = f"(i._now + 1) // {plan.slide} * {plan.slide}"
         first = "0" if plan.unbounded else f"greatest({k} - {plan.size}, 0)"
         return (
-            f"SELECT i._t, {_columns(plan)} FROM {below} b JOIN instants i ON i.c = b._t // {self.stride}"
-            f" AND i.t >= {plan.slide - 1} AND b._t % {self.stride} BETWEEN {first} AND {k} - 1"
+            f"SELECT i._t, {_columns(plan)} FROM {below} b JOIN instants i ON i._run = b._t // {self.stride}"
+            f" AND i._now >= {plan.slide - 1} AND b._t % {self.stride} BETWEEN {first} AND {k} - 1"
         )
 
     @_sql.register
@@ -216,7 +262,7 @@ class _Query:
         )
         tops = (
             f"SELECT i._t, _g, count(*) // {plan.slide} * {plan.slide} AS _top FROM ({numbered}) n"
-            " JOIN instants i ON i.c = n._c AND n._t <= i._t GROUP BY i._t, _g"
+            " JOIN instants i ON i._run = n._c AND n._t <= i._t GROUP BY i._t, _g"
         )
         return (
             f"SELECT m._t, {_columns(plan)} FROM ({tops}) m JOIN ({numbered}) n"
@@ -224,9 +270,54 @@ class _Query:
         )
 
     @_sql.register
+    def _(self, plan: TopK, below: str) -> str:
+        fields = {f.name: f.type for f in plan.input.schema}
+        ways = [(k.column, "DESC" if k.descending else "ASC", "FIRST" if k.nulls_first else "LAST") for k in plan.order]
+        ways += [(name, "ASC", "FIRST") for name in fields]
+        order = ", ".join(f"{_ordered(_quote(c), fields[c])} {way} NULLS {nulls}" for c, way, nulls in ways)
+        group = ", ".join(["_t", *_quoted(plan.partition)])
+        numbered = f"SELECT *, row_number() OVER (PARTITION BY {group} ORDER BY {order}) AS _k FROM {below}"
+        number = f", _k::INTEGER AS {_quote(plan.rank)}" if plan.rank is not None else ""
+        return (
+            f"SELECT _t, {_columns(plan.input)}{number} FROM ({numbered})"
+            f" WHERE _k > {plan.offset} AND _k - {plan.offset} <= {plan.limit}"
+        )
+
+    @_sql.register
+    def _(self, plan: HopWindow, below: str) -> str:
+        # At each instant the one window that ended last is reported, with what was valid in it.
+        late = f"(i._now - {plan.offset + plan.size})"
+        end = f"(i._now - ({late} % {plan.slide} + {plan.slide}) % {plan.slide})"
+        start = f"({end} - {plan.size})"
+        return (
+            f"SELECT i._t, {_columns(plan.input)}, {_instant(start, plan.time)} AS {_quote(plan.start)},"
+            f" {_instant(end, plan.time)} AS {_quote(plan.end)} FROM {below} b"
+            f" JOIN instants i ON i._run = b._t // {self.stride}"
+            f" AND {start} <= b._t % {self.stride} AND b._t % {self.stride} < {end}"
+        )
+
+    @_sql.register
+    def _(self, plan: SessionWindow, below: str) -> str:
+        # A row begins a session unless another one precedes it by at most the gap; rows of an instant are peers.
+        group = ", ".join([f"_t // {self.stride}", *_quoted(plan.partition)])
+        begun = (
+            f"SELECT *, coalesce(_t - lag(_t) OVER (PARTITION BY {group} ORDER BY _t) > {plan.gap}, true)::INT AS _new"
+            f" FROM {below}"
+        )
+        numbered = f"SELECT *, sum(_new) OVER (PARTITION BY {group} ORDER BY _t) AS _session FROM ({begun})"
+        ends = f"OVER (PARTITION BY {group}, _session)"
+        found = f"SELECT *, min(_t) {ends} AS _first, max(_t) {ends} + {plan.gap} AS _last FROM ({numbered})"
+        first, last = f"_first % {self.stride}", f"(_last - _t // {self.stride} * {self.stride})"
+        return (
+            f"SELECT i._t, {_columns(plan.input)}, {_instant(first, plan.time)} AS {_quote(plan.start)},"
+            f" {_instant('_end', plan.time)} AS {_quote(plan.end)} FROM (SELECT *, {last} AS _end FROM ({found})) b"
+            f" JOIN instants i ON i._run = b._t // {self.stride} AND i._now >= _end"
+        )
+
+    @_sql.register
     def _(self, plan: Granularity, below: str) -> str:
         # Alg. 24, the dense form: until the next granule, what was valid at the last one.
-        return f"SELECT i._t, {_columns(plan)} FROM {below} b JOIN instants i ON b._t = i._t - i.t % {plan.granule}"
+        return f"SELECT i._t, {_columns(plan)} FROM {below} b JOIN instants i ON b._t = i._t - i._now % {plan.granule}"
 
     @_sql.register(Split)
     @_sql.register(Coalesce)
@@ -259,13 +350,15 @@ class _Query:
         columns = _columns(plan)
         copies = (
             f"SELECT i._t, {columns}, sum({_quote(plan.sign)}) AS _n FROM {below} b"
-            f" JOIN instants i ON i.c = b._t // {self.stride} AND b._t <= i._t GROUP BY ALL"
+            f" JOIN instants i ON i._run = b._t // {self.stride} AND b._t <= i._t GROUP BY ALL"
         )
         return f"SELECT _t, {columns} FROM ({copies}), range(_n::BIGINT)"
 
 
 def _call(call: AggregateCall) -> str:
     """One aggregate in DuckDB's words."""
+    if call.function not in ADDITIVE | HOLISTIC:
+        raise NotImplementedError(f"the oracle does not know the aggregate {call.function}")
     argument = "*" if call.argument is None else _quote(call.argument)
     inside, function = argument, call.function.lower()
     if call.function == "ARRAY_AGG":
@@ -276,6 +369,12 @@ def _call(call: AggregateCall) -> str:
     distinct = "DISTINCT " if call.distinct else ""
     taken = f" FILTER (WHERE {_quote(call.filter)})" if call.filter else ""
     return f"{function}({distinct}{inside}){taken}"
+
+
+def _instant(value: str, type_: pa.DataType) -> str:
+    """A number of instants as a value."""
+    value = f"CAST({value} AS BIGINT)"
+    return f"make_timestamp({value})" if pa.types.is_timestamp(type_) else value
 
 
 def _side(plan: Plan, table: str, side: str) -> str:
@@ -337,12 +436,12 @@ _TYPES = {
 
 
 def duckdb_type(type_: pa.DataType) -> str:
-    """How DuckDB spells an Arrow type; the names in a struct are taken to be plain."""
+    """How DuckDB spells an Arrow type."""
     if pa.types.is_decimal(type_):
         return f"DECIMAL({type_.precision}, {type_.scale})"
     if pa.types.is_list(type_) or pa.types.is_large_list(type_):
         return f"{duckdb_type(type_.value_type)}[]"
     if pa.types.is_struct(type_):
         fields = (type_.field(i) for i in range(type_.num_fields))
-        return f"STRUCT({', '.join(f'{f.name} {duckdb_type(f.type)}' for f in fields)})"
+        return f"STRUCT({', '.join(f'{_quote(f.name)} {duckdb_type(f.type)}' for f in fields)})"
     return _TYPES[type_]

@@ -10,10 +10,12 @@ from headwater.algebra.nodes import (
     Aggregate,
     AggregateCall,
     Coalesce,
+    Constant,
     Distinct,
     Dstream,
     Filter,
     Granularity,
+    HopWindow,
     Istream,
     Join,
     JoinKind,
@@ -21,17 +23,20 @@ from headwater.algebra.nodes import (
     Project,
     RowWindow,
     Scalar,
+    SessionWindow,
     SetKind,
     SetOperation,
+    SortKey,
     Source,
     Split,
     TimeWindow,
+    TopK,
     Union,
 )
 from headwater.model.schema import Schema, sql_name, sql_type
 from headwater.model.time import INFINITY
 from headwater.testing.choices import Choices
-from headwater.testing.generate import DECIMAL, NUMBERS, PAIR
+from headwater.testing.generate import DECIMAL, NUMBERS, PAIR, row
 from headwater.testing.oracle import duckdb_type
 from headwater.testing.shape import grows_for_ever
 
@@ -71,6 +76,13 @@ def source(choices: Choices, name: str, prefix: str = "", *, columns: int = 3) -
     return Source(
         name, schema(choices, prefix, columns=columns), chronons=choices.chance(40), revisable=choices.chance(75)
     )
+
+
+def constant(choices: Choices, prefix: str = "") -> Constant:
+    """Up to four rows of the common types."""
+    types = [choices.pick(_COMMON_TYPES[:2]), *(choices.pick(_COMMON_TYPES) for _ in range(choices.integer(0, 1)))]
+    columns = Schema.of(**{f"{prefix}{'kv'[i]}": t for i, t in enumerate(types)})
+    return Constant(columns, tuple(row(choices, columns) for _ in range(choices.integer(0, 4))))
 
 
 # -- expressions ----------------------------------------------------------------------------------------------------
@@ -230,6 +242,41 @@ def row_window(choices: Choices, plan: Plan) -> RowWindow:
     return RowWindow(plan, choices.pick([1, 2, 3, 5]), choices.pick([1, 1, 2, 3]), tuple(partition))
 
 
+def top_k(choices: Choices, plan: Plan, *, limit: int | None = None, ranked: bool | None = None) -> TopK:
+    """The first rows in an order of up to two columns, perhaps a partition, perhaps with their numbers."""
+    names = plan.schema.names
+    columns = dict.fromkeys(choices.pick(names) for _ in range(choices.pick([1, 1, 2, 0])))
+    order = tuple(SortKey(name, choices.chance(50), choices.chance(50)) for name in columns)
+    chosen = choices.pick([1, 2, 3, 5, INFINITY]) if limit is None else limit
+    offset = choices.pick([0, 0, 0, 1, 2])
+    partition = choices.pick([(), (), names[:1], names[-1:], names[:2]])
+    rank = _fresh("number", names) if (choices.chance(40) if ranked is None else ranked) else None
+    return TopK(plan, order, chosen, offset, tuple(partition), rank)
+
+
+def hop_window(choices: Choices, plan: Plan) -> HopWindow:
+    size, slide = choices.pick([4, 2, 3, 5, 1]), choices.pick([2, 4, 1, 3, 5, 7])
+    return HopWindow(plan, size, slide, choices.pick([0, 0, 1, -3]), *_window_columns(choices, plan))
+
+
+def session_window(choices: Choices, plan: Plan) -> SessionWindow:
+    partition = choices.pick([plan.schema.names[:1], (), plan.schema.names[-1:], plan.schema.names[:2]])
+    return SessionWindow(plan, choices.pick([2, 1, 3, 5]), tuple(partition), *_window_columns(choices, plan))
+
+
+def aggregate_windows(choices: Choices, plan: HopWindow | SessionWindow) -> Aggregate:
+    """One row a window, or a window and value of a column."""
+    keys = (*choices.pick([plan.schema.names[:1], ()]), plan.start, plan.end)
+    functions = ("COUNT", "SUM", "AVG", "MIN", "MAX")
+    calls = tuple(call(choices, plan.schema, f"c{i}", functions) for i in range(choices.integer(1, 2)))
+    return Aggregate(plan, keys, calls)
+
+
+def _window_columns(choices: Choices, plan: Plan) -> tuple[str, str, pa.DataType]:
+    start, end = (_fresh(name, plan.schema.names) for name in ("window_start", "window_end"))
+    return start, end, choices.pick([pa.int64(), pa.timestamp("us")])
+
+
 # -- whole plans ----------------------------------------------------------------------------------------------------
 
 _UNARY: list[tuple[int, Callable[[Choices, Plan], Plan]]] = [
@@ -238,7 +285,10 @@ _UNARY: list[tuple[int, Callable[[Choices, Plan], Plan]]] = [
     (4, aggregate),
     (3, time_window),
     (3, row_window),
+    (1, hop_window),
+    (1, session_window),
     (2, lambda c, p: Distinct(p)),
+    (2, top_k),
     (1, lambda c, p: Granularity(p, c.pick([2, 3, 4]))),
     (1, lambda c, p: Split(p, c.pick([1, 2, 3]))),
     (1, lambda c, p: Coalesce(p, c.pick([INFINITY, 1, 2, 4]))),
@@ -268,7 +318,9 @@ def _grow(choices: Choices, made: Sequence[Source], depth: int) -> Plan:
 def _above(choices: Choices, made: Sequence[Source], below: Plan, depth: int) -> Plan:
     if choices.chance(65):
         return choices.pick(_UNARY_WEIGHTED)(choices, below)
-    other = _grow(choices, made, choices.integer(0, max(depth - 2, 0)))
+    other: Plan = (
+        constant(choices) if choices.chance(8) else _grow(choices, made, choices.integer(0, max(depth - 2, 0)))
+    )
     left, right = (below, other) if choices.chance(70) else (other, below)
     kind = choices.pick(["join", "join", "set", "union"])
     if kind == "join":
@@ -284,10 +336,16 @@ def crowd(plan: Plan) -> float:
         return 1 if plan.chronons else 4
     if isinstance(plan, TimeWindow):
         return below[0] * (20 if plan.unbounded else plan.size)
+    if isinstance(plan, Constant):
+        return len(plan.rows)
+    if isinstance(plan, (HopWindow, SessionWindow)):
+        return below[0] * (plan.size if isinstance(plan, HopWindow) else 20)
     if isinstance(plan, RowWindow):
         return plan.rows * (3 if plan.partition else 1)
     if isinstance(plan, Join):
         return below[0] * (1 if plan.kind in (JoinKind.SEMI, JoinKind.ANTI) else 1 + below[1] / (3 if plan.keys else 1))
+    if isinstance(plan, TopK):
+        return min(below[0], plan.limit * (3 if plan.partition else 1))
     if isinstance(plan, (Distinct, Aggregate)):
         return min(below[0], 6)
     return sum(below)

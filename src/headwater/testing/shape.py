@@ -7,15 +7,18 @@ from math import lcm
 
 from headwater.algebra.nodes import (
     Aggregate,
+    Constant,
     Dstream,
     FromPositiveNegative,
     Granularity,
+    HopWindow,
     Istream,
     Join,
     JoinKind,
     Plan,
     Project,
     RowWindow,
+    SessionWindow,
     SetKind,
     SetOperation,
     Source,
@@ -24,6 +27,7 @@ from headwater.algebra.nodes import (
     ToPositiveNegative,
     Union,
 )
+from headwater.model.time import INFINITY
 
 INEXACT = {"VAR_SAMP", "VAR_POP", "STDDEV_SAMP", "STDDEV_POP"}
 """Aggregates whose floating-point value depends on the order of the arithmetic."""
@@ -40,6 +44,10 @@ def extent(plan: Plan) -> int:
     below = max((extent(child) for child in plan.inputs), default=0)
     if isinstance(plan, TimeWindow):
         return below + plan.slide + (0 if plan.unbounded else plan.size)
+    if isinstance(plan, HopWindow):
+        return below + plan.size + plan.slide
+    if isinstance(plan, SessionWindow):
+        return below + plan.gap
     if isinstance(plan, Granularity):
         return below + plan.granule
     return below + 1 if isinstance(plan, (Istream, Dstream, ToPositiveNegative)) else below
@@ -49,9 +57,13 @@ def lasts(plan: Plan, lasting: Collection[str]) -> bool:
     """Can the answer hold rows for ever, when the sources of these names can?"""
     if isinstance(plan, Source):
         return plan.name in lasting
+    if isinstance(plan, Constant):
+        return bool(plan.rows)
     if isinstance(plan, (Istream, Dstream, ToPositiveNegative)):
         return False
-    if isinstance(plan, (RowWindow, FromPositiveNegative)) or (isinstance(plan, TimeWindow) and plan.unbounded):
+    if isinstance(plan, (RowWindow, SessionWindow, FromPositiveNegative)) or (
+        isinstance(plan, TimeWindow) and plan.unbounded
+    ):
         return True
     below = [lasts(child, lasting) for child in plan.inputs]
     if isinstance(plan, Join):
@@ -69,12 +81,17 @@ def grows_for_ever(plan: Plan, lasting: Collection[str]) -> bool:
     return any(
         lasts(node.input, lasting)
         for node in plan.walk()
-        if isinstance(node, RowWindow) or (isinstance(node, TimeWindow) and node.unbounded)
+        if isinstance(node, (RowWindow, HopWindow)) or (isinstance(node, TimeWindow) and node.unbounded)
     )
 
 
 def period(plan: Plan) -> int:
-    """Moving every input by a multiple of this many instants moves the answer as far: windows slide in step."""
+    """Moving every input by a multiple of this many instants moves the answer as far: windows slide in step.
+
+    INFINITY where nothing can be moved: constants stay where they are, and so do instants that are values.
+    """
+    if any(isinstance(node, (Constant, HopWindow, SessionWindow)) for node in plan.walk()):
+        return INFINITY
     steps = [node.slide for node in plan.walk() if isinstance(node, TimeWindow)]
     return lcm(*steps, *(node.granule for node in plan.walk() if isinstance(node, Granularity)))
 
@@ -91,8 +108,9 @@ def is_prompt(plan: Plan, lasting: Collection[str]) -> bool:
     Not through filters, nor through several sweeps: each shows the answer up to the largest start that it has seen
     itself. And what has no end, or is shown without one, is cut into instants only as far as the frontier.
     """
-    passing = (Source, Project, Union, Split, Granularity, TimeWindow)
+    passing = (Source, Constant, Project, Union, Split, Granularity, TimeWindow, HopWindow)
     if sum(not isinstance(node, passing) for node in plan.walk()) > 1:
         return False
-    cut = [node.inputs[0] for node in plan.walk() if isinstance(node, (Split, TimeWindow, RowWindow))]
+    cutting = (Split, TimeWindow, RowWindow, HopWindow, SessionWindow)
+    cut = [node.inputs[0] for node in plan.walk() if isinstance(node, cutting)]
     return not any(lasts(below, lasting) or not all(isinstance(n, passing) for n in below.walk()) for below in cut)

@@ -1,0 +1,39 @@
+"""``headwater explain``: what the queries of a script do, and the rules of the optimizer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from headwater.errors import InputError
+from headwater.language.introspection import Explain, ExplainFormat, ExplainLevel
+from headwater.language.script import Script
+from headwater.optimizer.optimize import rules
+from headwater.runtime.replay import load_script, shown
+
+
+def script_text(path: Path, level: str, form: str, *, verbose: bool) -> str:
+    """The answers to the script's questions; or else its queries explained, each under its name if there are several."""
+    script = load_script(path)
+    if script.answers:
+        return "\n\n".join(shown(answer, script.settings) for answer in script.answers)
+    requests = _requests(script, ExplainLevel(level), ExplainFormat(form), verbose=verbose)
+    if len(requests) == 1:
+        return shown(requests[0], script.settings)
+    return "\n\n".join(f"{r.name}:\n{shown(r, script.settings)}" for r in requests)
+
+
+def _requests(script: Script, level: ExplainLevel, form: ExplainFormat, *, verbose: bool) -> list[Explain]:
+    queries = [script.result] if script.result else list(script.named)
+    if not queries:
+        raise InputError("NO_QUERY", "the script has no query", hint="Add a SELECT, or CREATE STREAM name AS SELECT …")
+    return [Explain(q.name, q.plan, level, form, verbose, q.consistency) for q in queries]
+
+
+def rules_text() -> str:
+    """Every rule with its law, its condition and where it comes from."""
+    lines = []
+    for rule in rules():
+        lines += [f"{rule.name}{' (a choice: used where it is cheaper)' if rule.choice else ''}", f"    {rule.law}"]
+        lines += [f"    if {rule.condition}"] if rule.condition != "none" else []
+        lines.append(f"    {rule.source}")
+    return "\n".join(lines)

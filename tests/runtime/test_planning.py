@@ -1,0 +1,52 @@
+"""What runs is what was asked for, whatever declarations let expect."""
+
+from __future__ import annotations
+
+import pytest
+
+from headwater.algebra.nodes import Source
+from headwater.errors import HeadwaterError
+from headwater.language.binder import bind_script
+from headwater.model.element import Adjust, Insert
+from headwater.runtime.planning import are_chronons, over_recorded, planned
+from headwater.settings import Settings
+
+SCRIPT = "CREATE STREAM s (x INT, ts BIGINT) ORDERED BY ts; SELECT x FROM s WHERE x > 1 AND TRUE"
+
+
+def plan(script: str = SCRIPT):
+    result = bind_script(script).result
+    assert result is not None
+    return result.plan
+
+
+def test_a_stream_with_a_time_column_is_taken_to_bring_instants():
+    (source,) = [node for node in plan().walk() if isinstance(node, Source)]
+    assert (source.chronons, source.revisable) == (True, False)
+
+
+def test_a_recording_decides_what_its_streams_are():
+    assert are_chronons([Insert((1, 1), 1, 2), Insert((1, 1), 5, 6)])
+    assert not are_chronons([Insert((1, 1), 1, 3)])
+    assert not are_chronons([Insert((1, 1), 1, 2), Adjust((1, 1), 1, 2, 1)])
+    (source,) = [node for node in over_recorded(plan(), {"s": False}).walk() if isinstance(node, Source)]
+    assert (source.chronons, source.revisable) == (False, True)
+
+
+def test_the_optimizer_can_be_switched_off():
+    written = plan("CREATE STREAM s (x INT); SELECT * FROM ISTREAM(s) WHERE x > 1")
+    assert planned(written, Settings(optimizer="off")).plan == written
+    assert planned(written, Settings()).plan != written
+
+
+def test_rules_can_be_switched_off():
+    written = plan("CREATE STREAM s (x INT); SELECT * FROM ISTREAM(s) WHERE x > 1")
+    assert planned(written, Settings(without_rules="filter_through_changes, now_window")).plan == written
+
+
+def test_an_unknown_rule_is_named():
+    with pytest.raises(HeadwaterError) as caught:
+        planned(plan(), Settings(without_rules="now_windows"))
+    assert str(caught.value) == (
+        'UNKNOWN_RULE: there is no rule "now_windows" to switch off\n  hint:   Did you mean "now_window"?'
+    )
