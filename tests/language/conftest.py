@@ -45,6 +45,19 @@ def _line(plan: n.Plan) -> str:
         case n.RowWindow():
             slide = "" if plan.slide == 1 else f" slide {plan.slide}"
             return f"{name} {plan.rows}{slide} [{' '.join(plan.partition)}]"
+        case n.TopK():
+            rows = "all" if plan.limit == INFINITY else plan.limit
+            offset = f" after {plan.offset}" if plan.offset else ""
+            by = f" of each [{' '.join(plan.partition)}]" if plan.partition else ""
+            rank = f" as {plan.rank}" if plan.rank else ""
+            return f"{name} {rows}{offset}{by} [{', '.join(map(_sort_key, plan.order))}]{rank}"
+        case n.HopWindow():
+            offset = f" offset {plan.offset}" if plan.offset else ""
+            return f"{name} {plan.size} slide {plan.slide}{offset} {plan.start} {plan.end} {plan.time}"
+        case n.SessionWindow():
+            return f"{name} {plan.gap} [{' '.join(plan.partition)}] {plan.start} {plan.end} {plan.time}"
+        case n.Constant():
+            return f"{name} [{' '.join(plan.schema.names)}] {' '.join(map(str, plan.rows))}"
         case n.SetOperation():
             return f"{name} {plan.kind.value}"
         case n.Granularity():
@@ -52,6 +65,11 @@ def _line(plan: n.Plan) -> str:
         case n.Split():
             return f"{name} {plan.length}"
     return name
+
+
+def _sort_key(key: n.SortKey) -> str:
+    nulls = "" if key.nulls_first != key.descending else f" nulls {'first' if key.nulls_first else 'last'}"
+    return f"{key.column}{' desc' if key.descending else ''}{nulls}"
 
 
 def _call(call: n.AggregateCall) -> str:

@@ -109,7 +109,8 @@ def test_a_dropped_stream_is_gone():
 )
 def test_a_query_says_how_consistent_it_is(query: str, clause: str, consistency: str | None):
     script = bind_script(f"{BID} CREATE STREAM x AS {query} {clause}; {query} {clause}")
-    assert [q.consistency for q in (*script.named, script.result)] == [consistency, consistency]
+    found = [q.consistency and q.consistency.level for q in (*script.named, script.result)]
+    assert found == [consistency, consistency]
 
 
 def test_a_stream_may_be_called_consistency_or_window():

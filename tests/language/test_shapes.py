@@ -320,7 +320,7 @@ SHAPES = [
         "GROUP BY upper(bidder) HAVING COUNT(*) > 2 AND b <> 'X'",
         """
         Project b: "expression", n: "count"
-          Filter "count_2" > 2 AND ("expression") <> 'X'
+          Filter "count_2" > 2 AND "expression" <> 'X'
             Aggregate [expression] count=COUNT(DISTINCT item) if expression_2, count_2=COUNT(*)
               Project item, expression: UPPER("bidder"), expression_2: "price" > 1
                 bid
@@ -418,28 +418,31 @@ SHAPES = [
     (
         "SELECT * FROM bid WHERE price > ALL (SELECT price FROM bid)",
         """
-        Join anti [] if NOT ("l.price" > "r.sub.price") IS TRUE
+        Join anti [] if NOT (("l.price" > "r.max") AND ("r.known" = "r.rows")) IS TRUE
           bid
-          Project sub.price: "price"
-            bid
+          Aggregate [] max=MAX(sub.price), rows=COUNT(*), known=COUNT(sub.price)
+            Project sub.price: "price"
+              bid
         """,
     ),
     (
         "SELECT * FROM closed WHERE at >= ALL (SELECT item FROM closed)",
         """
-        Join anti [] if "l.at" < "r.sub.item"
+        Join anti [] if "l.at" < "r.max"
           closed
-          Project sub.item: "item"
-            closed
+          Aggregate [] max=MAX(sub.item)
+            Project sub.item: "item"
+              closed
         """,
     ),
     (
         "SELECT * FROM bid WHERE price < ANY (SELECT reserve FROM auction)",
         """
-        Join semi [] if "l.price" < "r.reserve"
+        Join semi [] if "l.price" < "r.max"
           bid
-          Project reserve
-            auction
+          Aggregate [] max=MAX(reserve)
+            Project reserve
+              auction
         """,
     ),
     (

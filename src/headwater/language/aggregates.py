@@ -3,30 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 
 import pyarrow as pa
 from attrs import evolve
 from sqlglot import exp
 
-from headwater.algebra.nodes import Aggregate, AggregateCall, Distinct, Scalar
+from headwater.algebra.nodes import Aggregate, AggregateCall, Distinct, Plan, Scalar, Union
 from headwater.errors import SqlError
-from headwater.language.expressions import ExpressionBinder, check_column_type
-from headwater.language.functions import AGGREGATES
+from headwater.language.aggregate_arguments import AggregateArguments
+from headwater.language.expressions import ExpressionBinder, Hook
 from headwater.language.joins import with_columns
-from headwater.language.rendering import Template, column_node, render
+from headwater.language.rendering import column_node, render
 from headwater.language.scope import Bound, Column, Item, NameSource, Relation, Scope, project, reference
 from headwater.language.text import error_on
-from headwater.language.types import shown
+from headwater.language.types import duckdb_name, shown
+from headwater.language.user_functions import find_aggregate_function, is_aggregate
 from headwater.operators.expression import quote
+
+GROUPING_FUNCTIONS = frozenset({"grouping", "grouping_id"})
+_MOST_BITS = 63
 
 
 def calls_aggregate(node: exp.Expr | None) -> bool:
-    """True when the expression itself, not a sub-query in it, calls an aggregate."""
+    """True when the expression itself, not a sub-query in it, calls an aggregate.
+
+    ``SUM(x) OVER (…)`` is none, but what it is computed of may be: ``SUM(SUM(x)) OVER (…)``.
+    """
     if node is None:
         return False
     found = node.walk(prune=lambda n: isinstance(n, (exp.Query, exp.Subquery)))
-    return any(
-        isinstance(n, exp.GroupConcat) or (isinstance(n, exp.Anonymous) and n.name.lower() in AGGREGATES) for n in found
+    return any(_is_aggregate(n) and not _has_window(n) for n in found)
+
+
+def _has_window(node: exp.Expr) -> bool:
+    while isinstance(node.parent, (exp.Filter, exp.WithinGroup)) and node.arg_key == "this":
+        node = node.parent
+    return isinstance(node.parent, exp.Window) and node.arg_key == "this"
+
+
+def _is_aggregate(node: exp.Expr) -> bool:
+    return isinstance(node, exp.GroupConcat) or (
+        isinstance(node, exp.Anonymous) and (is_aggregate(node.name) or node.name.lower() in GROUPING_FUNCTIONS)
     )
 
 
@@ -37,9 +55,20 @@ class Grouping:
     replaces the keys in them. What still refers to the input had to be grouped.
     """
 
-    def __init__(self, relation: Relation, scope: Scope, names: NameSource) -> None:
+    def __init__(
+        self,
+        relation: Relation,
+        scope: Scope,
+        names: NameSource,
+        *,
+        inner: Hook | None = None,
+        subquery: Hook | None = None,
+    ) -> None:
         self.relation, self.scope, self.names = relation, scope, names
+        self._inner, self._subquery = inner, subquery
         self._keys: list[Bound] = []
+        self._sets: list[tuple[int, ...]] = [()]
+        self._indicators: dict[tuple[int, ...], Column] = {}
         self._calls: dict[tuple[object, ...], tuple[AggregateCall, Bound | None, Bound | None]] = {}
         self._results: dict[str, Column] = {}
         self._key_names: dict[str, str] = {}
@@ -49,28 +78,42 @@ class Grouping:
 
     # -- collecting -------------------------------------------------------------------------------------------------
 
+    def group_by(self, keys: Sequence[Bound], sets: Sequence[tuple[int, ...]]) -> None:
+        """The keys, and for every grouping set the numbers of its keys."""
+        self._keys, self._sets = list(keys), list(sets)
+
     def add_key(self, key: Bound) -> None:
-        if not any(k.sql == key.sql for k in self._keys):
+        """A key of all grouping sets."""
+        number = next((i for i, k in enumerate(self._keys) if k.sql == key.sql), len(self._keys))
+        if number == len(self._keys):
             self._keys.append(key)
+        self._sets = [s if number in s else (*s, number) for s in self._sets]
 
     def call(self, node: exp.Expr) -> Bound:
         """The hook for aggregates: the call as a column of the result."""
         origin, condition = node, None
         if isinstance(node, exp.Filter):
-            condition = ExpressionBinder(self.scope, "FILTER").predicate(node.expression.this)
+            binder = ExpressionBinder(self.scope, "FILTER", aggregate=self._inner, subquery=self._subquery)
+            condition = binder.predicate(node.expression.this)
             node = node.this
         if isinstance(node, exp.WithinGroup):
             raise self.error(origin, "UNSUPPORTED", "WITHIN GROUP can be used with LISTAGG only")
         name = str(node.meta.get("name") or node.name)
-        function = AGGREGATES.get(name.lower())
+        if name.lower() in GROUPING_FUNCTIONS:
+            return self._indicator(origin, node, name.upper())
+        function = find_aggregate_function(name)
         if function is None:
             raise self.error(origin, "WRONG_ARGUMENTS", f'"{name}" is no aggregate, so it takes no FILTER')
-        argument, distinct, parameters = self._argument(node, name.upper())
+        arguments = AggregateArguments(self.scope, self._inner, self._subquery)
+        argument, distinct, parameters = arguments.of(node, name.upper())
+        parameters = (*function.constants, *parameters)
         type_ = pa.int64() if argument is None else function.result(argument.type)
         if argument is not None and type_ is None:
             raise self.error(
                 node, "TYPE_MISMATCH", f"{name.upper()} takes {function.takes}, not {shown(argument.type)}"
             )
+        if argument is not None and function.parameter is not None:
+            argument = argument.cast(function.parameter, duckdb_name(function.parameter))
         key = (
             function.name,
             argument.sql if argument else None,
@@ -85,61 +128,46 @@ class Grouping:
             self._results[output] = Column(output, output, type_, function.name != "COUNT")
         return Bound.of_column(self._results[self._calls[key][0].output], origin)
 
-    def _argument(self, node: exp.Expr, name: str) -> tuple[Bound | None, bool, tuple[object, ...]]:
-        """The argument (None for ``*``), whether it is DISTINCT, and constant parameters."""
-        if isinstance(node, exp.GroupConcat):
-            return self._list_argument(node)
-        given: list[exp.Expr] = list(node.expressions)
-        distinct = bool(given) and isinstance(given[0], exp.Distinct)
-        if distinct:
-            given = given[0].expressions
-        if name == "COUNT" and len(given) == 1 and not distinct and isinstance(given[0], (exp.Star, exp.Literal)):
-            return None, False, ()
-        if any(isinstance(g, (exp.Order, exp.Ordered)) for g in given):
-            raise self.error(node, "UNSUPPORTED", f"ORDER BY inside {name} is not supported")
-        arguments = [self._plain(g) for g in given]
-        if name == "COUNT" and len(arguments) > 1:
-            return self._all_of(arguments), distinct, ()
-        if len(arguments) != 1:
-            raise self.error(node, "WRONG_ARGUMENTS", f'aggregate "{name}" takes 1 argument, not {len(arguments)}')
-        return arguments[0], distinct, ()
-
-    def _list_argument(self, node: exp.GroupConcat) -> tuple[Bound, bool, tuple[object, ...]]:
-        argument = node.this
-        separator = node.args.get("separator")
-        if separator is not None and not (isinstance(separator, exp.Literal) and separator.is_string):
-            raise self.error(separator, "WRONG_ARGUMENTS", "the separator of LISTAGG must be a constant string")
-        ordered = argument if isinstance(argument, exp.Order) else None
-        if ordered is not None:
-            argument = ordered.this
-        distinct = isinstance(argument, exp.Distinct)
-        if distinct:
-            (argument,) = argument.expressions
-        bound = self._plain(argument)
-        for by in ordered.expressions if ordered is not None else ():
-            if by.args.get("desc") or self._plain(by.this).sql != bound.sql:
-                raise self.error(by, "UNSUPPORTED", "LISTAGG can be ordered by its own values only, ascending")
-        return bound, distinct, (separator.this if separator is not None else "",)
-
-    def _plain(self, node: exp.Expr) -> Bound:
-        binder = ExpressionBinder(self.scope, "an aggregate")
-        bound = binder.bind(node)
-        check_column_type(binder, bound)
-        return bound.cast(pa.string(), "VARCHAR") if pa.types.is_null(bound.type) else bound
-
-    @staticmethod
-    def _all_of(arguments: Sequence[Bound]) -> Bound:
-        """COUNT(a, b): rows where none is NULL, as one STRUCT."""
-        names = [f"c{i}" for i in range(len(arguments))]
-        there = " AND ".join(f"{{{i}}} IS NOT NULL" for i in range(len(arguments)))
-        packed = ", ".join(f"'{name}': {{{i}}}" for i, name in enumerate(names))
-        template = Template(
-            this=f"CASE WHEN {there} THEN {{{{{packed}}}}} END", expressions=[a.node for a in arguments]
-        )
-        type_ = pa.struct([(n, a.type) for n, a in zip(names, arguments, strict=True)])
-        return Bound(template, type_, True, arguments[0].origin)
+    def _indicator(self, origin: exp.Expr, node: exp.Expr, name: str) -> Bound:
+        """GROUPING(a, b): a bit for each expression, set in rows of grouping sets that do not have it."""
+        if origin is not node:
+            raise self.error(origin, "WRONG_ARGUMENTS", f'"{name}" is no aggregate, so it takes no FILTER')
+        known = {key.sql: number for number, key in enumerate(self._keys)}
+        numbers = []
+        for argument in node.expressions:
+            number = known.get(ExpressionBinder(self.scope, name).bind(argument.unnest()).sql)
+            if number is None:
+                raise self.error(argument, "NOT_GROUPED", f"{name} takes expressions of GROUP BY only")
+            numbers.append(number)
+        if not numbers and name == "GROUPING":
+            raise self.error(node, "WRONG_ARGUMENTS", 'function "GROUPING" takes at least 1 argument, not 0')
+        chosen = tuple(numbers or range(len(self._keys)))
+        if len(chosen) > _MOST_BITS:
+            raise self.error(node, "WRONG_ARGUMENTS", f"{name} takes at most {_MOST_BITS} expressions")
+        if chosen not in self._indicators:
+            output = self.names.unique(name.lower())
+            type_ = pa.int8() if name == "GROUPING" and len(chosen) == 1 else pa.int64()  # as in Spark
+            self._indicators[chosen] = Column(output, output, type_, nullable=False)
+        return Bound.of_column(self._indicators[chosen], origin)
 
     # -- building ---------------------------------------------------------------------------------------------------
+
+    def over(self, relation: Relation, lift: Callable[[Bound], Bound]) -> tuple[Plan, list[Column]]:
+        """Sets the grouping on rows that are known only now; gives them with the keys as columns.
+
+        ``lift`` makes expressions over these rows of those that were bound: calls may contain aggregates of another
+        grouping (``inner``).
+        """
+        lifted = [lift(key) for key in self._keys]
+        plan, names = with_columns(relation.plan, lifted, self.names)
+        columns = [Column(n, n, k.type, k.nullable) for n, k in zip(names, lifted, strict=True)]
+        self._keys = [Bound.of_column(c, k.origin) for c, k in zip(columns, lifted, strict=True)]
+        self._calls = {
+            key: (call, lift(argument) if argument else None, lift(condition) if condition else None)
+            for key, (call, argument, condition) in self._calls.items()
+        }
+        self.relation = relation.over(plan)
+        return plan, columns
 
     def build(self) -> Relation:
         """The input with keys, arguments and conditions as columns, then the node; its columns are the new scope."""
@@ -157,30 +185,50 @@ class Grouping:
             )
             for call, argument, condition in self._calls.values()
         )
-        keys = tuple(dict.fromkeys(key_names))
-        for name, key in zip(key_names, self._keys, strict=True):
-            self._results[name] = Column(name, name, key.type, key.nullable)
+        if not calls and () in self._sets:  # one row stands for all of them
+            calls = (AggregateCall("COUNT", self.names.unique("rows"), pa.int64()),)
+            self._results[calls[0].output] = Column(calls[0].output, calls[0].output, pa.int64(), nullable=False)
+        everywhere = set.intersection(*(set(s) for s in self._sets))
+        for number, (name, key) in enumerate(zip(key_names, self._keys, strict=True)):
+            self._results[name] = Column(name, name, key.type, key.nullable or number not in everywhere)
         self._key_names = {key.sql: name for name, key in zip(key_names, self._keys, strict=True)}
+        used = {*key_names, *(c.argument for c in calls), *(c.filter for c in calls)}
+        kept = [(f.name, reference(f)) for f in plan.schema if f.name in used]
+        if plan is not self.relation.plan and kept:
+            plan = project(plan, kept)
+        plan = reduce(Union, [self._grouped(plan, key_names, numbers, calls) for numbers in self._sets])
+        columns = {**self._results, **{c.internal: c for c in self._indicators.values()}}
+        return Relation(plan, (Item(tuple(columns[name] for name in plan.schema.names)),))
+
+    def _grouped(
+        self, plan: Plan, key_names: Sequence[str], numbers: Sequence[int], calls: tuple[AggregateCall, ...]
+    ) -> Plan:
+        """The groups of one grouping set, with all keys: NULL where the set does not have them."""
+        keys = tuple(key_names[i] for i in sorted(numbers))
+        groups: Plan = Aggregate(plan, keys, calls)
         if not calls:
-            kept = [(k, Scalar(quote(k), plan.schema.field(k).type, (k,))) for k in keys]
-            plan = Distinct(project(plan, kept))
-        else:
-            used = {*keys, *(c.argument for c in calls), *(c.filter for c in calls)}
-            kept = [(f.name, reference(f)) for f in plan.schema if f.name in used]
-            if plan is not self.relation.plan and kept:
-                plan = project(plan, kept)
-            plan = Aggregate(plan, keys, calls)
-        columns = tuple(self._results[n] for n in plan.schema.names)
-        return Relation(plan, (Item(columns),))
+            groups = Distinct(project(plan, [(k, reference(plan.schema.field(k))) for k in keys]))
+        columns = [
+            (name, reference(self._results[name]) if name in keys else _null(self._results[name].type))
+            for name in key_names
+        ]
+        columns += [(c.output, Scalar(quote(c.output), c.type, (c.output,))) for c in calls]
+        for chosen, column in self._indicators.items():
+            bits = int("".join("0" if i in numbers else "1" for i in chosen), 2)
+            columns.append((column.internal, Scalar(f"CAST({bits} AS {duckdb_name(column.type)})", column.type)))
+        return project(groups, columns)
 
     def lift(self, bound: Bound) -> Bound:
         """An expression over the input as one over the groups (after ``build``)."""
 
         below = set(self.relation.plan.schema.names)
+        nullable = bound.nullable
 
         def lifted(node: exp.Expr) -> exp.Expr:
+            nonlocal nullable
             name = self._key_names.get(render(node))
             if name is not None:
+                nullable = nullable or self._results[name].nullable
                 key = column_node(name)
                 key.meta.update(node.meta, type=self._results[name].type)
                 return key
@@ -188,7 +236,8 @@ class Grouping:
                 raise self._not_grouped(node)
             return node
 
-        return evolve(bound, node=_replaced(bound.node.copy(), lifted))
+        node = _replaced(bound.node.copy(), lifted)
+        return evolve(bound, node=node, nullable=nullable)
 
     def _not_grouped(self, node: exp.Column) -> SqlError:
         visible = {c.internal: c.name for c in self.relation.columns}
@@ -199,6 +248,10 @@ class Grouping:
             f'column "{name}" is neither in GROUP BY nor inside an aggregate',
             hint=f"Add it to GROUP BY, or take one value of it, for example: MAX({name}).",
         )
+
+
+def _null(type_: pa.DataType) -> Scalar:
+    return Scalar(f"CAST(NULL AS {duckdb_name(type_)})", type_)
 
 
 def _replaced(node: exp.Expr, replacement: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:

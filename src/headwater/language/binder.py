@@ -2,50 +2,39 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
-from attrs import field, frozen
+from collections.abc import Callable
+from typing import ClassVar
+
+from attrs import evolve
 from sqlglot import exp
 
-from headwater.algebra.nodes import Plan
 from headwater.errors import SqlError
 from headwater.language.boundedness import check_bounded
-from headwater.language.catalog import Catalog, Connector, Derived, Stream
-from headwater.language.from_clause import Output
+from headwater.language.catalog import Catalog, Derived, Entry, Function, Kind, Stream
+from headwater.language.consistency import bind_consistency
+from headwater.language.declarations import Declaration, check_references, late_stream
+from headwater.language.from_items import Output
+from headwater.language.introspection import Answer, Explain
 from headwater.language.notices import Notice
 from headwater.language.query import QueryBinder
+from headwater.language.questions import Questions
+from headwater.language.script import RESULT, Query, Script
 from headwater.language.statements import deep_recursion, parse_script
-from headwater.language.syntax import CreateStream, DropStream, SelectStatement, SetOption
+from headwater.language.syntax import (
+    CreateFunction,
+    CreateStream,
+    Describe,
+    Drop,
+    ExplainStatement,
+    SelectStatement,
+    SetOption,
+    Show,
+)
 from headwater.language.text import did_you_mean, error_on
-from headwater.language.types import TYPE_NAMES, declared_type, shown
-from headwater.model.schema import RESERVED, Field, Schema
+from headwater.language.time_binding import StreamReference
+from headwater.language.time_clauses import Lag, Skew
+from headwater.language.user_functions import bind_function, functions_of
 from headwater.settings import Settings
-
-
-@frozen
-class Query:
-    """A query that can run: a named one (CREATE STREAM … AS) or a SELECT."""
-
-    name: str
-    plan: Plan = field(eq=False)
-    consistency: str | None = None
-    """``strong`` or ``middle``, if the query says so."""
-
-
-@frozen
-class Script:
-    """What a script declares and asks for."""
-
-    catalog: Catalog
-    named: tuple[Query, ...]
-    """The queries of CREATE STREAM … AS, in order."""
-    result: Query | None
-    """The last SELECT."""
-    notices: tuple[Notice, ...]
-    settings: Settings
-
-
-RESULT = "query"
-"""The name of a SELECT's result."""
 
 
 def bind_script(text: str, catalog: Catalog | None = None, settings: Settings | None = None) -> Script:
@@ -53,12 +42,13 @@ def bind_script(text: str, catalog: Catalog | None = None, settings: Settings | 
 
     >>> script = bind_script("CREATE STREAM s (x INT); SELECT x + 1 AS y FROM s WHERE x > 2")
     >>> script.result.plan.expressions[0]
-    ('y', Scalar(sql='"x" + 1', type=DataType(int32), columns=('x',)))
+    ('y', Scalar(sql='"x" + 1', type=DataType(int32), columns=('x',), functions=()))
     """
     binder = _ScriptBinder(text, Catalog() if catalog is None else catalog, settings or Settings())
     with deep_recursion():
         for statement in parse_script(text):
             binder.bind(statement)
+        binder.finish()
     return binder.script()
 
 
@@ -68,99 +58,154 @@ class _ScriptBinder:
         self.named: dict[str, Query] = {}
         self.result: Query | None = None
         self.notices: dict[Notice, None] = {}
+        self.answers: list[Answer | Explain] = []
+        self._references: dict[str, tuple[StreamReference, ...]] = {}
 
     def script(self) -> Script:
-        return Script(self.catalog, tuple(self.named.values()), self.result, tuple(self.notices), self.settings)
+        named, notices = tuple(self.named.values()), tuple(self.notices)
+        return Script(self.catalog, named, self.result, notices, self.settings, tuple(self.answers))
 
     def error(self, node: exp.Expr, code: str, message: str, *, hint: str = "") -> SqlError:
         return error_on(self.text, node, code, message, hint=hint)
 
     def bind(self, node: exp.Expr) -> None:
-        match node:
-            case CreateStream():
-                self._create(node)
-            case DropStream():
-                self._drop(node)
-            case SetOption():
-                self._set(node)
-            case SelectStatement():
-                output, _ = self._query(node.this)
-                self.result = Query(RESULT, output.plan, _consistency(node))
+        self._STATEMENTS[type(node)](self, node)
+
+    def finish(self) -> None:
+        """What can be checked only when all of the script is known."""
+        for stream, references in self._references.items():
+            check_references(self.text, self.catalog, stream, references)
 
     def _query(self, node: exp.Expr) -> tuple[Output, QueryBinder]:
         binder = QueryBinder(self.catalog, self.text)
-        output = binder.bind(node)
+        with functions_of(self.catalog) as called:
+            output = binder.bind(node)
+        binder.uses |= called
         refuse = self.settings.unbounded_state == "error"
         notices = [*binder.notices, *check_bounded(output.plan, binder.unbounded, refuse=refuse)]
-        self.notices.update(dict.fromkeys(notices))
+        self._notice(*notices)
         return output, binder
 
-    # -- statements -------------------------------------------------------------------------------------------------
+    def _notice(self, *notices: Notice) -> None:
+        self.notices.update(dict.fromkeys(notices))
+
+    def _select(self, node: SelectStatement) -> None:
+        output, binder = self._query(node.this)
+        consistency = bind_consistency(self.text, node.args.get("consistency"))
+        self.result = Query(RESULT, output.plan, consistency, frozenset(binder.uses))
+
+    # -- CREATE -----------------------------------------------------------------------------------------------------
 
     def _create(self, node: CreateStream) -> None:
-        name = node.this.name
-        if self.catalog.get(name) is not None:
-            hint = f"Drop it first: DROP STREAM {name};"
-            raise self.error(node.this, "DUPLICATE_STREAM", f'stream "{name}" exists already', hint=hint)
-        if node.args.get("query") is None:
-            self.catalog.add(self._declared(node, name))
+        existing = self.catalog.get(node.this.name)
+        if existing is not None and self._stays(node, existing):
             return
+        declaration = Declaration(self.text, self.catalog, node)
+        late, references = None, ()
+        if node.args.get("query") is not None:
+            entry = self._derived(node, declaration)
+        elif node.args.get("values") is not None:
+            with functions_of(self.catalog):
+                entry = declaration.constant()
+        else:
+            entry, rules = declaration.declared()
+            late, references = late_stream(self.text, self.catalog, node, entry), rules.references
+            self._notice(*rules.notices)
+        if existing is not None:  # only now that the new one is known to be right
+            self._forget(existing)
+        for new in (late, entry):
+            if new is not None:
+                self.catalog.add(new)
+        self._references[entry.name.casefold()] = references
+        if isinstance(entry, Derived) and not entry.is_constant:
+            self.named[entry.name.casefold()] = Query(entry.name, entry.plan, entry.consistency, entry.uses)
+
+    def _derived(self, node: CreateStream, declaration: Declaration) -> Derived:
+        name = declaration.name
+        if node.args.get("key") is not None:
+            raise self.error(node.args["key"], "UNSUPPORTED", "what a query defines has no PRIMARY KEY")
         output, binder = self._query(node.args["query"])
-        fields = tuple(Field(c.name, c.type, c.nullable) for c in output.columns)
+        if name.casefold() in binder.uses:
+            raise self.error(node.this, "SELF_REFERENCE", f'{declaration.kind.value} "{name}" cannot read itself')
+        plan, fields = declaration.renamed(output)
         unbounded = tuple({id(u.window): u for u in binder.unbounded}.values())
-        self.catalog.add(Derived(name, output.plan, fields, frozenset(binder.uses), unbounded))
-        self.named[name.casefold()] = Query(name, output.plan, _consistency(node))
+        consistency = bind_consistency(self.text, node.args.get("consistency"))
+        return Derived(name, plan, fields, frozenset(binder.uses), unbounded, declaration.kind, consistency=consistency)
 
-    def _declared(self, node: CreateStream, name: str) -> Stream:
-        fields: list[Field] = []
-        for column in node.args["columns"]:
-            if any(f.name.casefold() == column.name.casefold() for f in fields):
-                raise self.error(
-                    column.this, "DUPLICATE_COLUMN", f'stream "{name}" has more than one column "{column.name}"'
-                )
-            if column.name.casefold() in RESERVED:
-                message = f'"{column.name}" cannot be the name of a column'
-                hint = f"Reserved are {', '.join(RESERVED)}."
-                raise self.error(column.this, "RESERVED_NAME", message, hint=hint)
-            fields.append(Field(column.name, self._type(column.args["kind"]), not column.args["constraints"]))
-        time = node.args.get("time")
-        if time is not None:
-            self._check_time(time, fields)
-        return Stream(name, Schema(tuple(fields)), _connector(node.args.get("source")), time.name if time else None)
+    def _stays(self, node: CreateStream | CreateFunction, existing: Entry | Function) -> bool:
+        """Does what has the name stay? With OR REPLACE it may go, unless something depends on it."""
+        kind, name = existing.kind.value, existing.name
+        if node.args.get("if_not_exists"):
+            self._notice(Notice("EXISTS_ALREADY", f'{kind} "{name}" exists already and stays as it is'))
+            return True
+        if not node.args.get("replace"):
+            code = f"DUPLICATE_{kind.upper()}"
+            hint = f"Drop it first: DROP {kind.upper()} {name};"
+            raise self.error(node.this, code, f'{kind} "{name}" exists already', hint=hint)
+        self._check_kind(node.this, existing, Kind(str(node.args.get("kind", "FUNCTION")).lower()))
+        self._check_unused(node.this, existing)
+        return False
 
-    def _type(self, node: exp.DataType) -> pa.DataType:
-        type_ = declared_type(node)
-        if type_ is None:
-            written = node.sql(dialect="spark")
-            raise self.error(node, "UNKNOWN_TYPE", f"there is no type {written}", hint=f"There are {TYPE_NAMES}.")
-        return type_
+    def _create_function(self, node: CreateFunction) -> None:
+        existing = self.catalog.function(node.this.name)
+        if existing is not None and self._stays(node, existing):
+            return
+        function = bind_function(self.text, node)
+        self.catalog.functions[function.name.casefold()] = function
 
-    def _check_time(self, node: exp.Identifier, fields: list[Field]) -> None:
-        found = next((f for f in fields if f.name.casefold() == node.name.casefold()), None)
+    # -- DROP -------------------------------------------------------------------------------------------------------
+
+    def _drop(self, node: Drop) -> None:
+        name, kind = node.this.name, Kind(node.args["kind"].lower())
+        found = self.catalog.function(name) if kind is Kind.FUNCTION else self.catalog.get(name)
         if found is None:
-            hint = did_you_mean(node.name, [f.name for f in fields], all_of_them="The columns are")
-            raise self.error(node, "UNKNOWN_COLUMN", f'column "{node.name}" does not exist', hint=hint)
-        if not (pa.types.is_integer(found.type) or pa.types.is_timestamp(found.type) or pa.types.is_date32(found.type)):
-            raise self.error(
-                node,
-                "TYPE_MISMATCH",
-                f'a stream cannot be ordered by column "{found.name}" of type {shown(found.type)}',
-                hint="Time is a TIMESTAMP, a DATE or an integer.",
-            )
+            if node.args.get("if_exists"):
+                self._notice(Notice("NOTHING_TO_DROP", f'{kind.value} "{name}" does not exist'))
+                return
+            names = [f.name for f in self.catalog.functions.values()]
+            hint = did_you_mean(name, names if kind is Kind.FUNCTION else self.catalog.names(), all_of_them="There are")
+            raise self.error(node.this, f"UNKNOWN_{kind.name}", f'{kind.value} "{name}" does not exist', hint=hint)
+        self._check_kind(node.this, found, kind)
+        self._check_unused(node.this, found)
+        self._forget(found)
+        self._lapse(found)
 
-    def _drop(self, node: DropStream) -> None:
-        name = node.this.name
-        if self.catalog.get(name) is None:
-            hint = did_you_mean(name, self.catalog.names(), all_of_them="There are")
-            raise self.error(node.this, "UNKNOWN_STREAM", f'stream "{name}" does not exist', hint=hint)
-        dependents = self.catalog.dependents(name)
-        if dependents:
-            listed = ", ".join(f'"{d}"' for d in dependents)
-            raise self.error(
-                node.this, "STREAM_IN_USE", f'stream "{name}" is used by {listed}', hint="Drop what uses it first."
-            )
-        self.catalog.drop(name)
-        self.named.pop(name.casefold(), None)
+    def _check_kind(self, node: exp.Expr, found: Entry | Function, wanted: Kind) -> None:
+        if found.kind is not wanted:
+            message = f'"{found.name}" is a {found.kind.value}, not a {wanted.value}'
+            raise self.error(node, "WRONG_KIND", message, hint=f"Write {found.kind.name} instead of {wanted.name}.")
+
+    def _check_unused(self, node: exp.Expr, found: Entry | Function) -> None:
+        kind, name = found.kind, found.name
+        users = self.catalog.callers(name) if isinstance(found, Function) else self.catalog.dependents(name)
+        if users:
+            listed = ", ".join(f'"{d}"' for d in users)
+            message = f'{kind.value} "{name}" is used by {listed}'
+            raise self.error(node, f"{kind.name}_IN_USE", message, hint="Drop what uses it first.")
+
+    def _forget(self, found: Entry | Function) -> None:
+        folded = found.name.casefold()
+        if isinstance(found, Function):
+            del self.catalog.functions[folded]
+            return
+        self.catalog.drop(folded)
+        self.named.pop(folded, None)
+        self._references.pop(folded, None)
+
+    def _lapse(self, dropped: Entry | Function) -> None:
+        """A bound to a stream that is gone says nothing any more; heartbeats only come later without it."""
+        folded = dropped.name.casefold()
+        for other in [s for s in self.catalog if isinstance(s, Stream) and isinstance(dropped, Stream)]:
+            kept = tuple(c for c in other.clauses if not (isinstance(c, (Lag, Skew)) and c.other.casefold() == folded))
+            if len(kept) == len(other.clauses):
+                continue
+            self.catalog.add(evolve(other, clauses=kept))
+            references = self._references.get(other.name.casefold(), ())
+            self._references[other.name.casefold()] = tuple(r for r in references if r.name.casefold() != folded)
+            message = f'the bounds of stream "{other.name}" to "{dropped.name}" are gone with it'
+            self._notice(Notice("LAPSED_BOUND", message))
+
+    # -- SET --------------------------------------------------------------------------------------------------------
 
     def _set(self, node: SetOption) -> None:
         name, value = node.this.name.lower(), node.args["value"]
@@ -168,7 +213,7 @@ class _ScriptBinder:
             hint = did_you_mean(name, Settings.names(), all_of_them="There are")
             raise self.error(node.this, "UNKNOWN_SETTING", f'setting "{name}" does not exist', hint=hint)
         allowed = Settings.values(name)
-        if value.name.lower() not in allowed:
+        if allowed and value.name.lower() not in allowed:
             raise self.error(
                 value,
                 "INVALID_SETTING",
@@ -177,19 +222,18 @@ class _ScriptBinder:
             )
         self.settings = self.settings.with_value(name, value.name.lower())
 
+    # -- questions --------------------------------------------------------------------------------------------------
 
-def _consistency(node: exp.Expr) -> str | None:
-    written = node.args.get("consistency")
-    return written.name.lower() if written is not None else None
+    def _ask(self, node: ExplainStatement | Show | Describe) -> None:
+        self.answers.append(Questions(self.text, self.catalog, self.result, self._query).answer(node))
 
-
-def _connector(node: exp.Expr | None) -> Connector | None:
-    if node is None:
-        return None
-    arguments = tuple(_constant(a) for a in node.expressions if not isinstance(a, exp.PropertyEQ))
-    options = tuple((a.name, _constant(a.expression)) for a in node.expressions if isinstance(a, exp.PropertyEQ))
-    return Connector(node.this.name, arguments, options)
-
-
-def _constant(node: exp.Expr) -> object:
-    return node.to_py() if isinstance(node, (exp.Literal, exp.Boolean, exp.Neg, exp.Null)) else node.sql()
+    _STATEMENTS: ClassVar[dict[type[exp.Expr], Callable[..., None]]] = {
+        CreateStream: _create,
+        CreateFunction: _create_function,
+        Drop: _drop,
+        SetOption: _set,
+        SelectStatement: _select,
+        ExplainStatement: _ask,
+        Show: _ask,
+        Describe: _ask,
+    }

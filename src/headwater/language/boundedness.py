@@ -9,13 +9,19 @@ from headwater.algebra.nodes import (
     Coalesce,
     Distinct,
     Dstream,
+    HopWindow,
     Istream,
     Join,
     JoinKind,
     Plan,
     RowWindow,
+    SessionWindow,
     SetOperation,
+    Split,
+    TimeWindow,
+    TopK,
 )
+from headwater.algebra.properties import unbounded_state
 from headwater.language.catalog import UnboundedWindow
 from headwater.language.notices import Notice
 from headwater.language.text import error_at
@@ -28,18 +34,26 @@ _KEEPERS: dict[type[Plan], str] = {
     Istream: "Istream",
     Dstream: "Dstream",
     Coalesce: "a coalesce",
+    TopK: "a top-k",
+    SessionWindow: "a SESSION window",
+    TimeWindow: "a RANGE window",
+    HopWindow: "a HOP window",
+    Split: "RSTREAM",
 }
 _HINT = "Give it a bound, for example: WINDOW(RANGE 1 HOUR)."
+_SESSION_HINT = "A session stays for ever once it has ended."
 
 
 def check_bounded(plan: Plan, windows: Sequence[UnboundedWindow], *, refuse: bool) -> list[Notice]:
     """A notice for every UNBOUNDED window whose elements an operator of the plan keeps; or an error for the first."""
     notices = []
+    keepers = frozenset(unbounded_state(plan)) if windows else frozenset()
     for unbounded in windows:
-        keeper = _keeper(plan, unbounded.window)
+        keeper = _keeper(plan, unbounded.window, keepers)
         if keeper is None:
             continue
         message = f'{_describe(keeper)} keeps state of stream "{unbounded.stream}" for ever'
+        session = isinstance(unbounded.window, SessionWindow)
         if refuse:
             raise error_at(
                 unbounded.text,
@@ -47,10 +61,10 @@ def check_bounded(plan: Plan, windows: Sequence[UnboundedWindow], *, refuse: boo
                 unbounded.end,
                 "UNBOUNDED_STATE",
                 message,
-                detail="Its window is UNBOUNDED, so its elements never expire.",
-                hint=f"{_HINT[:-1]}, or SET unbounded_state = allow.",
+                detail=f"Its window is {'a SESSION' if session else 'UNBOUNDED'}, so its elements never expire.",
+                hint="SET unbounded_state = allow." if session else f"{_HINT[:-1]}, or SET unbounded_state = allow.",
             )
-        notices.append(Notice("UNBOUNDED_STATE", message, _HINT))
+        notices.append(Notice("UNBOUNDED_STATE", message, _SESSION_HINT if session else _HINT))
     return notices
 
 
@@ -60,11 +74,11 @@ def _describe(keeper: Plan) -> str:
     return _KEEPERS[type(keeper)]
 
 
-def _keeper(plan: Plan, window: Plan, above: Plan | None = None) -> Plan | None:
+def _keeper(plan: Plan, window: Plan, keepers: frozenset[Plan], above: Plan | None = None) -> Plan | None:
     """The nearest operator above some occurrence of the window that keeps elements."""
     if plan is window:
         return above
-    if isinstance(plan, Join) or type(plan) in _KEEPERS:
+    if plan in keepers:
         above = plan
-    found = (_keeper(child, window, above) for child in plan.inputs)
+    found = (_keeper(child, window, keepers, above) for child in plan.inputs)
     return next((f for f in found if f is not None), None)

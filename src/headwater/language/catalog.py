@@ -1,13 +1,28 @@
-"""The streams that scripts have declared or defined, by name (case does not matter)."""
+"""What scripts have declared or defined, by name (case does not matter)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import StrEnum
 
+import pyarrow as pa
 from attrs import field, frozen
 
-from headwater.algebra.nodes import Plan, Source, TimeWindow
+from headwater.algebra.nodes import Constant, Plan, Source
+from headwater.language.consistency import Consistency
+from headwater.language.time_clauses import Clause, LateRows
+from headwater.model.functions import UserFunction
 from headwater.model.schema import Field, Schema
+
+
+class Kind(StrEnum):
+    """What a name stands for; they share one space of names."""
+
+    STREAM = "stream"
+    TABLE = "table"
+    """A relation that varies with time, or a constant one (Krämer 17.4)."""
+    VIEW = "view"
+    FUNCTION = "function"
 
 
 @frozen
@@ -18,31 +33,60 @@ class Connector:
     arguments: tuple[object, ...] = ()
     options: tuple[tuple[str, object], ...] = ()
 
+    def __str__(self) -> str:
+        given = [repr(a) for a in self.arguments] + [f"{name} => {value!r}" for name, value in self.options]
+        return f"{self.name}({', '.join(given)})"
+
 
 @frozen
 class Stream:
-    """A stream whose elements come from outside."""
+    """A stream or a time-varying relation whose elements come from outside.
+
+    Without a time column the elements of either carry their own intervals and may be adjusted; what tells them apart is
+    what users mean by them, and that a relation may have a key.
+    """
 
     name: str
     schema: Schema
     source: Connector | None = None
     time: str | None = None
     """The column that orders it (ORDERED BY, TIMESTAMP BY)."""
+    clauses: tuple[Clause, ...] = ()
+    """What it promises about its time, as declared."""
+    kind: Kind = Kind.STREAM
+    key: tuple[str, ...] = ()
+    """PRIMARY KEY: what the user vouches for, that no two rows of an instant agree in these columns. Not checked."""
+    late_rows_of: str | None = None
+    """The stream that declared this one for its late rows (LATE ROWS DIVERT INTO); it goes with it."""
 
     @property
     def plan(self) -> Plan:
-        return Source(self.name, self.schema)
+        """Rows that are stamped with a time column are valid for one instant, and stay as they are.
+
+        What comes without one, and what a table holds, has intervals of its own and may be changed.
+        """
+        stamped = self.kind is Kind.STREAM and self.time is not None
+        return Source(self.name, self.schema, chronons=stamped, revisable=not stamped)
 
     @property
     def fields(self) -> tuple[Field, ...]:
         return self.schema.fields
+
+    @property
+    def has_unit(self) -> bool:
+        """Is its time measured in microseconds? Else it is a plain number."""
+        return self.time is None or not pa.types.is_integer(self.schema.field(self.time).type)
+
+    @property
+    def diverts_into(self) -> str | None:
+        return next((c.into for c in self.clauses if isinstance(c, LateRows)), None)
 
 
 @frozen
 class UnboundedWindow:
     """An UNBOUNDED window in a plan, and where the script asks for it."""
 
-    window: TimeWindow
+    window: Plan
     stream: str
     text: str
     start: int
@@ -51,42 +95,89 @@ class UnboundedWindow:
 
 @frozen
 class Derived:
-    """A stream defined by a query: a macro, its plan stands wherever its name does (Krämer 7.2.5)."""
+    """Defined by a query or by constants: a macro, its plan stands wherever its name does (Krämer 7.2.5)."""
 
     name: str
     plan: Plan = field(eq=False)
     fields: tuple[Field, ...]
     uses: frozenset[str] = frozenset()
-    """The folded names of the streams that the query reads."""
+    """The folded names of the streams and functions that the query uses."""
     unbounded: tuple[UnboundedWindow, ...] = ()
+    kind: Kind = Kind.STREAM
+    key: tuple[str, ...] = ()
+    consistency: Consistency | None = None
+
+    @property
+    def is_constant(self) -> bool:
+        return isinstance(self.plan, Constant)
+
+
+@frozen
+class Function:
+    """A function of the user's, scalar or aggregate."""
+
+    name: str
+    definition: UserFunction
+    parameters: tuple[str, ...]
+    """Their names."""
+    aggregate: bool = False
+    kind: Kind = Kind.FUNCTION
+
+
+Entry = Stream | Derived
 
 
 class Catalog:
-    """Streams by name."""
+    """Streams, tables and views by name, and functions by theirs."""
 
     def __init__(self) -> None:
-        self._streams: dict[str, Stream | Derived] = {}
+        self._streams: dict[str, Entry] = {}
+        self.functions: dict[str, Function] = {}
+        """By folded name."""
 
-    def __iter__(self) -> Iterator[Stream | Derived]:
+    def __iter__(self) -> Iterator[Entry]:
         return iter(self._streams.values())
 
-    def get(self, name: str) -> Stream | Derived | None:
+    def get(self, name: str) -> Entry | None:
         return self._streams.get(name.casefold())
 
-    def add(self, stream: Stream | Derived) -> None:
-        assert stream.name.casefold() not in self._streams
-        self._streams[stream.name.casefold()] = stream
+    def function(self, name: str) -> Function | None:
+        return self.functions.get(name.casefold())
+
+    def add(self, entry: Entry) -> None:
+        """New, or in place of the one of that name."""
+        self._streams[entry.name.casefold()] = entry
 
     def drop(self, name: str) -> None:
-        del self._streams[name.casefold()]
+        """The stream, and the one that was declared for its late rows."""
+        dropped = self._streams.pop(name.casefold())
+        for other in [s for s in self if _belongs_to(s, dropped.name)]:
+            del self._streams[other.name.casefold()]
 
-    def names(self) -> list[str]:
-        return [s.name for s in self]
+    def names(self, *kinds: Kind) -> list[str]:
+        return [s.name for s in self if not kinds or s.kind in kinds]
 
     def dependents(self, name: str) -> list[str]:
-        """The derived streams whose queries read the stream."""
-        return [s.name for s in self if isinstance(s, Derived) and name.casefold() in s.uses]
+        """Whose queries read the stream, or the stream of its late rows, and whose late rows go into it."""
+        folded = {name.casefold(), *(s.name.casefold() for s in self if _belongs_to(s, name))}
+        readers = [s.name for s in self if isinstance(s, Derived) and folded & s.uses]
+        feeders = [s.name for s in self if isinstance(s, Stream) and (s.diverts_into or "").casefold() in folded]
+        return [d for d in dict.fromkeys([*readers, *feeders]) if d.casefold() != name.casefold()]
+
+    def callers(self, function: str) -> list[str]:
+        """Whose queries call the function."""
+        return [s.name for s in self if isinstance(s, Derived) and calls(function) in s.uses]
 
     def sources(self) -> dict[str, Schema]:
-        """The streams that come from outside, with their columns."""
+        """What comes from outside, with its columns."""
         return {s.name: s.schema for s in self if isinstance(s, Stream)}
+
+
+def calls(function: str) -> str:
+    """How ``uses`` says that a query calls a function."""
+    return f"{function.casefold()}()"
+
+
+def _belongs_to(entry: Entry, name: str) -> bool:
+    owner = entry.late_rows_of if isinstance(entry, Stream) else None
+    return owner is not None and owner.casefold() == name.casefold()

@@ -10,10 +10,11 @@ import pyarrow as pa
 from sqlglot import exp
 
 from headwater.errors import SqlError
-from headwater.language.functions import AGGREGATES, SCALARS, UNREPEATABLE, known_functions
+from headwater.language.calls import bind_call, bind_special_form, refused_constant
+from headwater.language.conditions import as_value
 from headwater.language.rendering import Template, column_node
 from headwater.language.scope import Bound, Scope, struct_field
-from headwater.language.text import did_you_mean, error_on
+from headwater.language.text import error_on
 from headwater.language.types import (
     INTERVAL,
     TYPE_NAMES,
@@ -47,44 +48,39 @@ _OPERATORS: dict[type[exp.Expr], str] = {
 }
 _NEVER_NULL_OF_NON_NULL = (exp.Add, exp.Sub, exp.Mul, exp.Neg, exp.DPipe, exp.And, exp.Or, exp.Not)
 COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ)
-_SAME_KIND = {
-    "coalesce": 0,
-    "ifnull": 0,
-    "nvl": 0,
-    "nullif": 0,
-    "greatest": 0,
-    "least": 0,
-    "array": 0,
-    "if": 1,
-    "nvl2": 1,
-}
-"""Functions whose arguments, from the given one on, must go together."""
-
 Hook = Callable[[exp.Expr], Bound]
 
 
 class ExpressionBinder:
-    """Binds expressions in one clause; ``aggregate`` and ``subquery`` are told of what only some clauses allow."""
+    """Binds expressions in one clause; ``aggregate``, ``subquery`` and ``window`` are told of what only some allow."""
 
     def __init__(
-        self, scope: Scope, clause: str, *, aggregate: Hook | None = None, subquery: Hook | None = None
+        self,
+        scope: Scope,
+        clause: str,
+        *,
+        aggregate: Hook | None = None,
+        subquery: Hook | None = None,
+        window: Callable[[exp.Window], Bound] | None = None,
     ) -> None:
         self.scope, self.clause = scope, clause
-        self._aggregate, self._subquery = aggregate, subquery
+        self._aggregate, self._subquery, self._window = aggregate, subquery, window
 
     def error(self, node: exp.Expr, code: str, message: str, *, detail: str = "", hint: str = "") -> SqlError:
         return error_on(self.scope.text, node, code, message, detail=detail, hint=hint)
 
     def predicate(self, node: exp.Expr) -> Bound:
         """An expression that must be true or false."""
-        return self._boolean(self.bind(node), self.clause)
+        return self.boolean(self.bind(node), self.clause)
 
     def bind(self, node: exp.Expr) -> Bound:
+        if as_value(node) is not None:
+            return self._on_subquery(node)
         match node:
             case exp.Column():
-                return self.scope.resolve(node)
+                return self._column(node)
             case exp.Literal() | exp.Boolean() | exp.Null():
-                return self._typed(node.copy(), node, [], nullable=isinstance(node, exp.Null))
+                return self.typed(node.copy(), node, [], nullable=isinstance(node, exp.Null))
             case exp.Paren():
                 inner = self.bind(node.this)
                 return Bound(exp.Paren(this=inner.node), inner.type, inner.nullable, node)
@@ -105,22 +101,22 @@ class ExpressionBinder:
             case exp.Dot() if isinstance(node.expression, exp.Identifier):
                 return struct_field(self.scope.text, self.bind(node.this), node.expression.name)
             case exp.Extract() | exp.Substring() | exp.Trim() | exp.StrPosition():
-                return self._special_form(node)
+                return bind_special_form(self, node)
             case exp.Subquery() | exp.Select() | exp.SetOperation():
-                return self._scalar_subquery(node)
-            case exp.Exists() | exp.Any() | exp.All():
-                raise self._misplaced_subquery(node)
+                return self._on_subquery(node)
+            case exp.Any() | exp.All():
+                word = type(node).__name__.upper()
+                raise self.error(node, "UNSUPPORTED", f"{word} (…) can be compared by =, <>, <, <=, > and >= only")
             case exp.Filter() | exp.GroupConcat() | exp.WithinGroup():
-                return self._aggregated(node)
+                return self.aggregated(node)
             case exp.Window():
-                raise self.error(
-                    node,
-                    "UNSUPPORTED",
-                    "OVER is not supported",
-                    hint="Windows stand after the stream, in FROM: FROM bid WINDOW(ROWS 10).",
-                )
+                return self._over(node)
+            case exp.Like() | exp.ILike() if not isinstance(node.expression, (exp.Any, exp.All)):
+                return self._like(node)
+            case exp.Escape() if isinstance(node.this, (exp.Like, exp.ILike)):
+                return self._like(node.this, node.expression)
             case exp.Anonymous():
-                return self._call(node)
+                return bind_call(self, node)
             case exp.Star():
                 raise self.error(node, "SYNTAX", '"*" cannot be used here')
         if isinstance(node, COMPARISONS):
@@ -129,9 +125,16 @@ class ExpressionBinder:
             return self._operator(node)
         raise self.error(node, "UNSUPPORTED", "this expression is not supported")
 
+    def _column(self, node: exp.Column) -> Bound:
+        try:
+            return self.scope.resolve(node)
+        except SqlError as problem:
+            refused = refused_constant(self, node) if problem.code == "UNKNOWN_COLUMN" else None
+            raise refused or problem from None
+
     # -- logic and comparisons --------------------------------------------------------------------------------------
 
-    def _boolean(self, bound: Bound, what: str) -> Bound:
+    def boolean(self, bound: Bound, what: str) -> Bound:
         if pa.types.is_boolean(bound.type):
             return bound
         if pa.types.is_null(bound.type):
@@ -145,13 +148,11 @@ class ExpressionBinder:
 
     def _logic(self, node: exp.And | exp.Or | exp.Not) -> Bound:
         word = type(node).__name__.upper()
-        operands = [self._boolean(self.bind(o), f"the operand of {word}") for o in _operands(node)]
+        operands = [self.boolean(self.bind(o), f"the operand of {word}") for o in _operands(node)]
         rebuilt = type(node)(**dict(zip(("this", "expression"), (o.node for o in operands), strict=False)))
         return Bound(rebuilt, pa.bool_(), any(o.nullable for o in operands), node)
 
     def _comparison(self, node: exp.Expr) -> Bound:
-        if isinstance(node.expression, (exp.Any, exp.All)) or isinstance(node.this, (exp.Any, exp.All)):
-            raise self._misplaced_subquery(node)
         left, right = self.comparands(self.bind(node.this), self.bind(node.expression))
         rebuilt = type(node)(this=left.node, expression=right.node)
         null_safe = isinstance(node, (exp.NullSafeEQ, exp.NullSafeNEQ))
@@ -189,8 +190,6 @@ class ExpressionBinder:
         return Bound(rebuilt, pa.bool_(), value.nullable or low.nullable or high.nullable, node)
 
     def _in(self, node: exp.In) -> Bound:
-        if node.args.get("query"):
-            raise self._misplaced_subquery(node)
         value = self.bind(node.this)
         listed = [self.comparands(value, self.bind(e))[1] for e in node.expressions]
         rebuilt = exp.In(this=value.node, expressions=[b.node for b in listed])
@@ -200,13 +199,37 @@ class ExpressionBinder:
 
     def _operator(self, node: exp.Expr) -> Bound:
         operands = [self.bind(o) for o in _operands(node)]
+        if isinstance(node, exp.Mod) and not (
+            isinstance(operands[1].node, exp.Literal) and operands[1].node.name != "0"
+        ):
+            return self._remainder(node, operands)
         rebuilt = type(node)(
             **{k: v for k, v in node.args.items() if not isinstance(v, exp.Expr)},
             **dict(zip(("this", "expression"), (o.node for o in operands), strict=False)),
         )
         strict = isinstance(node, _NEVER_NULL_OF_NON_NULL)
         nullable = not isinstance(node, exp.Is) and not (strict and not any(o.nullable for o in operands))
-        return self._typed(rebuilt, node, operands, nullable=nullable, what=f'operator "{_OPERATORS[type(node)]}"')
+        return self.typed(rebuilt, node, operands, nullable=nullable, what=f'operator "{_OPERATORS[type(node)]}"')
+
+    def _like(self, node: exp.Expr, escape: exp.Expr | None = None) -> Bound:
+        """As in Spark: a backslash takes its meaning from ``%`` and ``_``, if ESCAPE names no other character."""
+        pattern = node.expression
+        if escape is None and _is_string_literal(pattern) and "\\" not in pattern.name:
+            return self._operator(node)
+        character = "\\" if escape is None else escape.name
+        if escape is not None and not (_is_string_literal(escape) and len(character) == 1):
+            raise self.error(escape, "WRONG_ARGUMENTS", "ESCAPE takes a string of one character")
+        operands = [self.bind(node.this), self.bind(pattern)]
+        word = _OPERATORS[type(node)]
+        written = {"'": "''", "{": "{{", "}": "}}"}.get(character, character)
+        test = f"({{0}} {'NOT ' if node.args.get('negate') else ''}{word} {{1}} ESCAPE '{written}')"
+        template = Template(this=test, expressions=[o.node for o in operands])
+        return self.typed(template, node, operands, nullable=True, what=f'operator "{word}"')
+
+    def _remainder(self, node: exp.Expr, operands: list[Bound]) -> Bound:
+        """NULL where there is none, as in Spark; for a DOUBLE DuckDB gives NaN."""
+        template = Template(this="({0} % NULLIF({1}, 0))", expressions=[o.node for o in operands])
+        return self.typed(template, node, operands, nullable=True, what='operator "%"')
 
     def _case(self, node: exp.Case) -> Bound:
         subject = self.bind(node.this) if node.this else None
@@ -214,7 +237,7 @@ class ExpressionBinder:
         for branch in node.args["ifs"]:
             condition = self.bind(branch.this)
             if subject is None:
-                condition = self._boolean(condition, "the condition after WHEN")
+                condition = self.boolean(condition, "the condition after WHEN")
             else:
                 _, condition = self.comparands(subject, condition)
             result = self.bind(branch.args["true"])
@@ -224,11 +247,11 @@ class ExpressionBinder:
         default = self.bind(node.args["default"]) if node.args.get("default") else None
         if default:
             results.append(default)
-        self._same_kind(results, "the results of CASE")
+        self.same_kind(results, "the results of CASE")
         rebuilt = exp.Case(
             this=subject.node if subject else None, ifs=branches, default=default.node if default else None
         )
-        return self._typed(rebuilt, node, [*([subject] if subject else []), *conditions, *results], nullable=True)
+        return self.typed(rebuilt, node, [*([subject] if subject else []), *conditions, *results], nullable=True)
 
     def _cast(self, node: exp.Cast) -> Bound:
         value, target = self.bind(node.this), declared_type(node.args["to"])
@@ -242,64 +265,28 @@ class ExpressionBinder:
         template = Template(this=f"{word}({argument} AS {duckdb_name(target)})", expressions=[value.node])
         nullable = value.nullable or word == "TRY_CAST"
         what = f"{word} to {shown(target)}"
-        checked = self._typed(template, node, [value], nullable=nullable, what=what)
+        checked = self.typed(template, node, [value], nullable=nullable, what=what)
         return Bound(checked.node, target, nullable, node)
 
     def _interval(self, node: exp.Interval) -> Bound:
         if not isinstance(node.this, exp.Literal):
             raise self.error(node, "UNSUPPORTED", "the length of an INTERVAL must be a constant")
-        return self._typed(node.copy(), node, [], nullable=False, what="INTERVAL")
+        return self.typed(node.copy(), node, [], nullable=False, what="INTERVAL")
 
     def _element(self, node: exp.Bracket) -> Bound:
         operands = [self.bind(node.this), *(self.bind(e) for e in node.expressions)]
-        template = Template(this="LIST_EXTRACT({0}, {1} + 1)", expressions=[o.node for o in operands])
-        return self._typed(template, node, operands, nullable=True, what='operator "[]"')
-
-    def _special_form(self, node: exp.Expr) -> Bound:
-        operands: list[Bound] = []
-        rebuilt = node.copy()
-        for key, value in node.args.items():
-            if isinstance(value, exp.Expr) and not isinstance(value, exp.Var):
-                bound = self.bind(value)
-                rebuilt.set(key, bound.node)
-                operands.append(bound)
-        if isinstance(node, (exp.Extract, exp.StrPosition)):
-            rebuilt = Template(this="CAST({0} AS INTEGER)", expressions=[rebuilt])
-        what = f'function "{str(node.meta.get("name", type(node).__name__)).lower()}"'
-        return self._typed(rebuilt, node, operands, nullable=True, what=what)
-
-    def _call(self, node: exp.Anonymous) -> Bound:
-        name = node.name.lower()
-        if name in AGGREGATES:
-            return self._aggregated(node)
-        function = SCALARS.get(name)
-        if function is None:
-            raise self._unknown_function(node, name)
-        if not function.least <= len(node.expressions) <= function.most:
-            raise self.error(
-                node, "WRONG_ARGUMENTS", f'function "{name}" takes {function.arity}, not {len(node.expressions)}'
-            )
-        arguments = [self.bind(e) for e in node.expressions]
-        if name in _SAME_KIND:
-            self._same_kind(arguments[_SAME_KIND[name] :], f'the arguments of "{name}"')
-        if name == "if":
-            self._boolean(arguments[0], 'the first argument of "if"')
-        template = Template(this=function.text(len(arguments)), expressions=[a.node for a in arguments])
-        nullable = not (name == "coalesce" and any(not a.nullable for a in arguments))
-        return self._typed(template, node, arguments, nullable=nullable, what=f'function "{name}"')
-
-    def _unknown_function(self, node: exp.Anonymous, name: str) -> SqlError:
-        if name in ("any", "some", "all"):
-            return self.error(node, "UNSUPPORTED", f"{name.upper()} takes a sub-query")
-        if name in UNREPEATABLE:
-            hint = "The same input must always give the same answer."
-            return self.error(node, "UNKNOWN_FUNCTION", f'function "{node.name}" cannot be used in a query', hint=hint)
-        hint = did_you_mean(name, known_functions(), cutoff=0.76)
-        return self.error(node, "UNKNOWN_FUNCTION", f'function "{node.name}" does not exist', hint=hint)
+        if not pa.types.is_list(operands[0].type):  # DuckDB would take a letter of a string
+            types = " and ".join(shown(o.type) for o in operands)
+            raise self.error(node, "TYPE_MISMATCH", f'operator "[]" does not take {types}')
+        # From 0 on; a negative place is none.
+        template = Template(
+            this="CASE WHEN {1} >= 0 THEN LIST_EXTRACT({0}, {1} + 1) END", expressions=[o.node for o in operands]
+        )
+        return self.typed(template, node, operands, nullable=True, what='operator "[]"')
 
     # -- aggregates and sub-queries ---------------------------------------------------------------------------------
 
-    def _aggregated(self, node: exp.Expr) -> Bound:
+    def aggregated(self, node: exp.Expr) -> Bound:
         if self._aggregate is None:
             call = next((n for n in node.walk() if "name" in n.meta), node)
             shown_name = str(call.meta.get("name", "")).upper() or call.name.upper()
@@ -308,25 +295,22 @@ class ExpressionBinder:
             raise self.error(node, "AGGREGATE_POSITION", message, hint=hint)
         return self._aggregate(node)
 
-    def _scalar_subquery(self, node: exp.Expr) -> Bound:
-        if self._subquery is None:
-            raise self.error(node, "SUBQUERY_POSITION", f"a sub-query cannot be used in {self.clause}")
-        return self._subquery(node)
+    def _over(self, node: exp.Window) -> Bound:
+        if self._window is None:
+            hint = "Filter by it with QUALIFY, or in an outer query." if self.clause in ("WHERE", "HAVING") else ""
+            raise self.error(node, "WINDOW_POSITION", f"OVER cannot be used in {self.clause}", hint=hint)
+        return self._window(node)
 
-    def _misplaced_subquery(self, node: exp.Expr) -> SqlError:
-        kind = type(node.expression if isinstance(node.expression, (exp.Any, exp.All)) else node).__name__.upper()
-        if self.clause not in ("WHERE", "HAVING"):
-            return self.error(node, "SUBQUERY_POSITION", f"{kind} with a sub-query cannot be used in {self.clause}")
-        return self.error(
-            node,
-            "SUBQUERY_POSITION",
-            f"{kind} with a sub-query must be a condition of its own",
-            hint=f"In {self.clause} it can be joined to other conditions by AND, but not by OR.",
-        )
+    def _on_subquery(self, node: exp.Expr) -> Bound:
+        """A sub-query, or a condition on one, where a value must be."""
+        if self._subquery is None:
+            hint = "Compute it in a sub-query of FROM." if self.clause in ("GROUP BY", "OVER") else ""
+            raise self.error(node, "SUBQUERY_POSITION", f"a sub-query cannot be used in {self.clause}", hint=hint)
+        return self._subquery(node)
 
     # -- types ------------------------------------------------------------------------------------------------------
 
-    def _same_kind(self, values: Sequence[Bound], what: str) -> None:
+    def same_kind(self, values: Sequence[Bound], what: str) -> None:
         type_ = pa.null()
         for value in values:
             wider = common_type(type_, value.type)
@@ -335,7 +319,7 @@ class ExpressionBinder:
                 raise self.error(value.origin, "TYPE_MISMATCH", message, hint="Convert them with CAST.")
             type_ = wider
 
-    def _typed(
+    def typed(
         self, rebuilt: exp.Expr, node: exp.Expr, operands: Sequence[Bound], *, nullable: bool, what: str = "expression"
     ) -> Bound:
         """The expression with its type, as DuckDB sees it; what has none is an error at this node."""

@@ -1,24 +1,24 @@
-"""The FROM clause: streams, derived streams, sub-queries and their windows, joined together."""
+"""The FROM clause: its items joined together."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pyarrow as pa
-from attrs import define, evolve, field
+from attrs import evolve
 from sqlglot import exp
 
-from headwater.algebra.nodes import Dstream, Istream, JoinKind, Plan, Split
+from headwater.algebra.nodes import JoinKind
 from headwater.errors import SqlError
-from headwater.language.catalog import Derived, Stream, UnboundedWindow
 from headwater.language.expressions import ExpressionBinder
+from headwater.language.free_names import is_correlated, refused
+from headwater.language.from_items import Environment, ItemBinder
 from headwater.language.joins import conjuncts, filtered, join, with_columns
 from headwater.language.rendering import Template
-from headwater.language.scope import Bound, Column, Item, NameSource, Relation, Scope, project, reference, rename
+from headwater.language.scope import Bound, Column, Item, NameSource, Relation, Scope, rename
 from headwater.language.syntax import RelationToStream
-from headwater.language.text import error_on, span
+from headwater.language.text import error_on
 from headwater.language.types import common_type
-from headwater.language.windows import apply_granularity, apply_window
 
 _JOIN_KINDS = {
     ("", ""): JoinKind.INNER,
@@ -34,26 +34,10 @@ _JOIN_KINDS = {
     ("", "SEMI"): JoinKind.SEMI,
     ("LEFT", "ANTI"): JoinKind.ANTI,
     ("", "ANTI"): JoinKind.ANTI,
+    ("RIGHT", "SEMI"): JoinKind.SEMI,
+    ("RIGHT", "ANTI"): JoinKind.ANTI,
 }
-RELATION_TO_STREAM: dict[str, Callable[[Plan], Plan]] = {"ISTREAM": Istream, "DSTREAM": Dstream, "RSTREAM": Split}
-
-
-@define
-class Output:
-    """What a query gives: its plan, whose columns have the names that the user sees."""
-
-    plan: Plan
-    columns: tuple[Column, ...]
-
-
-@define
-class Environment:
-    """What a FROM clause needs from around it."""
-
-    text: str
-    lookup: Callable[[exp.Table], Stream | Derived | Output]
-    bind_query: Callable[[exp.Expr], Output]
-    unbounded: list[UnboundedWindow] = field(factory=list)
+"""A RIGHT SEMI or ANTI JOIN is the LEFT one with its sides exchanged."""
 
 
 class FromClause:
@@ -63,6 +47,9 @@ class FromClause:
         self.environment, self.names = environment, names
         self._parts: list[Relation] = []
         self._predicates: list[Bound] = []
+        self.deferred: list[tuple[exp.Expr, tuple[Item, ...]]] = []
+        """Conditions of ON for the query to see to, with what is in sight: on sub-queries, or on an outer query."""
+        self._items = ItemBinder(environment)
 
     @property
     def items(self) -> tuple[Item, ...]:
@@ -95,6 +82,10 @@ class FromClause:
                 raise self.error(alias, "DUPLICATE_ALIAS", message, hint="Give each its own alias.")
             seen.add(alias.name.casefold())
 
+    def add_values(self, relation: Relation) -> None:
+        """Rows without names, to be joined with the others by conditions only."""
+        self._parts.append(relation)
+
     def require(self, predicate: Bound) -> None:
         """A condition that every row of the result must meet (from WHERE)."""
         self._predicates.append(predicate)
@@ -102,42 +93,102 @@ class FromClause:
     def _group(self, start: exp.Expr, joins: Sequence[exp.Join]) -> list[Relation]:
         parts = self._parenthesised(start)
         nested = start.args.get("joins") or []
-        pending = len(self._predicates)
+        pending, early = len(self._predicates), len(self.deferred)
         for node in [*nested, *joins]:
             kind = self._kind(node)
-            ours = len(self._predicates)
+            ours, deferred = len(self._predicates), len(self.deferred)
             right = self._parenthesised(node.this)
-            using = node.args.get("using") or []
+            using, natural = node.args.get("using") or [], node.args.get("method") == "NATURAL"
             on = node.args.get("on")
-            if kind == JoinKind.INNER and not using:
+            if kind == JoinKind.INNER and not using and not natural:
                 parts = [*parts, *right]
-                scope = Scope(self.environment.text, tuple(i for p in parts for i in p.items))
-                self._predicates.extend(self._conditions(scope, on))
+                scope = self._scope(tuple(i for p in parts for i in p.items))
+                self._predicates.extend(self._conditions(scope, on, inner=True))
                 continue
+            self._check_deferred(kind, early, deferred)
+            self._check_copies(node, kind, parts, right)
             # What joins later must not reach below an outer join: the parts so far become one.
             left_part = self._joined(parts, self._predicates[pending:ours])
             right_part = self._joined(right, self._predicates[ours:])
             del self._predicates[pending:]
+            if kind in (JoinKind.SEMI, JoinKind.ANTI) and node.args.get("side") == "RIGHT":
+                left_part, right_part = right_part, left_part
+            if natural:
+                using = self._common_columns(node, left_part, right_part)
             if using:
                 parts = [self._join_using(left_part, right_part, kind, using)]
                 continue
             if on is None:
                 raise self.error(node, "SYNTAX", f"a {kind.name} JOIN needs a condition", hint="Add ON … or USING (…).")
-            scope = Scope(self.environment.text, left_part.items + right_part.items)
+            scope = self._scope(left_part.items + right_part.items)
             parts = [join(left_part, right_part, kind, self._conditions(scope, on), self.names)]
         return parts
 
-    def _conditions(self, scope: Scope, on: exp.Expr | None) -> list[Bound]:
-        binder = ExpressionBinder(scope, "ON")
-        return [binder.predicate(c) for c in conjuncts(on)]
+    def _scope(self, items: tuple[Item, ...]) -> Scope:
+        return Scope(self.environment.text, items, self.environment.outer)
+
+    def _conditions(self, scope: Scope, on: exp.Expr | None, *, inner: bool = False) -> list[Bound]:
+        """The conditions of ON; an inner join leaves those to the query that only it can bind."""
+        binder, bound = ExpressionBinder(scope, "ON"), []
+        for condition in conjuncts(on):
+            if not condition.find(exp.Query, exp.Subquery) and not is_correlated(condition, scope):
+                bound.append(binder.predicate(condition))
+            elif inner:
+                self.deferred.append((condition, scope.items))
+            else:
+                raise self._only_inner(condition)
+        return bound
+
+    def _check_deferred(self, kind: JoinKind, early: int, late: int) -> None:
+        """What is left for later must not decide about rows that an outer join fills up with NULL."""
+        filled_left = self.deferred[early:late] if kind in (JoinKind.RIGHT, JoinKind.FULL) else []
+        filled_right = self.deferred[late:] if kind != JoinKind.RIGHT else []
+        for condition, _ in (*filled_left, *filled_right):
+            raise self._only_inner(condition)
+
+    def _check_copies(
+        self, node: exp.Expr, kind: JoinKind, left: Sequence[Relation], right: Sequence[Relation]
+    ) -> None:
+        """Copies of outer columns must reach the rows of the query: not as NULL, and not only to be looked for."""
+        lost = [*(left if kind in (JoinKind.RIGHT, JoinKind.FULL) else ()), *(right if kind != JoinKind.RIGHT else ())]
+        if kind != JoinKind.INNER and any(c.copy_of is not None for relation in lost for c in relation.columns):
+            raise self.error(
+                node,
+                "CORRELATED_SUBQUERY",
+                f"a sub-query that depends on the outer query cannot be on this side of a {kind.name} JOIN",
+                hint="Put the join into the sub-query, or the condition on outer columns into ON or WHERE around it.",
+            )
+
+    def _only_inner(self, condition: exp.Expr) -> SqlError:
+        if condition.find(exp.Query, exp.Subquery):
+            hint = "Put the condition into a sub-query in FROM, and join that."
+            return self.error(
+                condition, "SUBQUERY_POSITION", "a sub-query cannot be used in ON of an outer join", hint=hint
+            )
+        outer = self.environment.outer
+        assert outer is not None
+        column = next(c for c in condition.find_all(exp.Column) if outer.sees(c))
+        return refused(self.environment.text, column, "In ON of an outer join only its two sides can be compared.")
 
     def _kind(self, node: exp.Join) -> JoinKind:
-        if node.args.get("method"):
+        if node.args.get("method") not in (None, "NATURAL"):
             raise self.error(node, "UNSUPPORTED", f"{node.args['method']} JOIN is not supported", hint="Write ON.")
         words = str(node.args.get("side") or ""), str(node.args.get("kind") or "")
         if words not in _JOIN_KINDS:
             raise self.error(node, "UNSUPPORTED", f"{' '.join(filter(None, words))} JOIN is not supported")
         return _JOIN_KINDS[words]
+
+    def _common_columns(self, node: exp.Join, left: Relation, right: Relation) -> list[exp.Expr]:
+        """NATURAL JOIN: USING of all names that both sides have."""
+        text = self.environment.text
+        ours, theirs = (Scope(text, side.items).star(None) for side in (left, right))
+        folded = {c.name.casefold() for c in theirs}
+        common = dict.fromkeys(c.name for c in ours if c.name.casefold() in folded)
+        if not common:
+            hint = "Write CROSS JOIN for all pairs, or ON with a condition."
+            raise self.error(node, "NO_COMMON_COLUMN", "a NATURAL JOIN needs a column of the same name", hint=hint)
+        place = node.find(exp.Identifier)
+        return [exp.to_identifier(name).update_positions(place) for name in common]
 
     def _join_using(self, left: Relation, right: Relation, kind: JoinKind, using: Sequence[exp.Expr]) -> Relation:
         """USING (k): equal keys, and one column ``k`` in front of the others."""
@@ -158,7 +209,8 @@ class FromClause:
             internal = chosen.column or ""
             if kind == JoinKind.FULL:
                 type_ = common_type(a.type, b.type) or a.type
-                chosen = Bound(Template(this="COALESCE({args})", expressions=[a.node, b.node]), type_, True, a.origin)
+                node_ = Template(this="COALESCE({args})", expressions=[a.node, b.node])
+                chosen = Bound(node_, type_, a.nullable or b.nullable, a.origin)
                 plan, (internal,) = with_columns(plan, [chosen], self.names)
             merged.append(Column(node.name, internal, chosen.type, chosen.nullable))
         hidden = {bound.column for pair in pairs for bound in pair}
@@ -182,51 +234,8 @@ class FromClause:
         return [self._item(node)]
 
     def _item(self, node: exp.Expr) -> Relation:
-        plan, columns, stream = self._reference(node)
-        alias_node = node.args.get("alias")
-        alias = alias_node.name if isinstance(alias_node, exp.TableAlias) else None
-        if isinstance(alias_node, exp.TableAlias) and alias_node.args.get("columns"):
-            columns = self._renamed(alias_node, columns)
-        item = Item(columns, alias or None, stream)
-        if window := node.args.get("stream_window"):
-            plan, unbounded = apply_window(self.environment.text, window, plan, item)
-            if unbounded is not None:
-                start, end = span(window) or (0, 1)
-                name = stream or item.alias or "sub-query"
-                noted = UnboundedWindow(unbounded, name, self.environment.text, start, end)
-                self.environment.unbounded.append(noted)
-        if granularity := node.args.get("granularity"):
-            plan = apply_granularity(self.environment.text, granularity, plan)
-        item, plan = rename(item, plan, self.names)
+        item, plan = rename(*self._items.bind(node), self.names)
         return Relation(plan, (item,))
-
-    def _reference(self, node: exp.Expr) -> tuple[Plan, tuple[Column, ...], str | None]:
-        match node:
-            case exp.Table():
-                found = self.environment.lookup(node)
-                if isinstance(found, Output):
-                    return found.plan, found.columns, node.name
-                if isinstance(found, Derived):
-                    self.environment.unbounded.extend(found.unbounded)
-                columns = tuple(Column(f.name, f.name, f.type, f.nullable) for f in found.fields)
-                return found.plan, columns, found.name
-            case exp.Subquery():
-                output = self.environment.bind_query(node.this)
-                return output.plan, output.columns, None
-            case RelationToStream():
-                inner = FromClause(self.environment, NameSource())._item(node.expression)
-                plan = project(inner.plan, [(c.name, reference(c)) for c in inner.columns])
-                (item,) = inner.items
-                return RELATION_TO_STREAM[node.this.name](plan), item.columns, item.label
-        raise self.error(node, "UNSUPPORTED", "this cannot be used in FROM")
-
-    def _renamed(self, alias: exp.TableAlias, columns: tuple[Column, ...]) -> tuple[Column, ...]:
-        given = [c.name for c in alias.args["columns"]]
-        if len(given) != len(columns):
-            raise self.error(
-                alias, "COLUMN_COUNT", f'"{alias.name}" has {len(columns)} columns, but {len(given)} names are given'
-            )
-        return tuple(evolve(c, name=name) for c, name in zip(columns, given, strict=True))
 
     # -- joining ----------------------------------------------------------------------------------------------------
 

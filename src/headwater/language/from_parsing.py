@@ -7,22 +7,74 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
-from headwater.language.parsing import BaseParser
 from headwater.language.syntax import Granularity, RelationToStream, StreamWindow
+from headwater.language.table_function_parsing import TableFunctionParser
 from headwater.language.text import error_at
 
 _AFTER_STRAY_COMMA = frozenset({TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING})
 _RELATION_TO_STREAM = frozenset({"ISTREAM", "DSTREAM", "RSTREAM"})
+_BEGINS_A_LIST = frozenset(
+    {TokenType.NUMBER, TokenType.STRING, TokenType.CASE, TokenType.DISTINCT, TokenType.NOT, TokenType.NULL}
+)
+_AFTER_A_COLUMN = frozenset({TokenType.ALIAS, TokenType.FROM, TokenType.IS, TokenType.DIV})
 
 
-class FromParser(BaseParser):
+class FromParser(TableFunctionParser):
     """``ref [alias] [window] [granularity] [alias]``, and joins of them."""
+
+    # -- SELECT ISTREAM … -------------------------------------------------------------------------------------------
+
+    def _parse_projections(self) -> tuple[list[exp.Expr], list[exp.Expr] | None]:
+        """``SELECT ISTREAM a, b`` is the same as CQL's ``SELECT Istream(a, b)``."""
+        token = self._curr
+        self._refuse_golab()
+        if token.text.upper() not in _RELATION_TO_STREAM or not self._is_followed_by_a_list():
+            return super()._parse_projections()
+        self._advance()
+        distinct = self._match(TokenType.DISTINCT)
+        listed, exclude = super()._parse_projections()
+        inside = [exp.Distinct(expressions=listed)] if distinct else listed
+        return [self._at(exp.Anonymous(this=token.text, expressions=inside), token)], exclude
+
+    def _refuse_golab(self) -> None:
+        """``Wstream(…)[ROWS 10]`` and ``Rstream-restore(…)`` need update patterns (Golab 3.4)."""
+        word, following = self._curr.text.upper(), self._next.token_type
+        if word == "WSTREAM" and following == TokenType.L_PAREN:
+            hint = "Put the query into FROM and window its result."
+            raise self.error("UNSUPPORTED", "Wstream is not available in this version", hint=hint)
+        after = self._tokens[self._index + 2].text.upper() if self._index + 2 < len(self._tokens) else ""
+        if word in _RELATION_TO_STREAM and following == TokenType.DASH and after == "RESTORE":
+            raise self.error("UNSUPPORTED", f"{word.capitalize()}-restore is not available in this version")
+
+    def _is_followed_by_a_list(self) -> bool:
+        """Else it is a column of that name, or the function that CQL has."""
+        following = self._next.token_type
+        if following == TokenType.STAR:
+            after = self._tokens[self._index + 2] if self._index + 2 < len(self._tokens) else None
+            return after is not None and after.token_type in (TokenType.FROM, TokenType.COMMA, TokenType.EXCEPT)
+        return following in _BEGINS_A_LIST or following in self.ID_VAR_TOKENS - _AFTER_A_COLUMN
+
+    def _parse_select_query(self, *args: Any, **options: Any) -> exp.Expr | None:
+        """``Istream(DISTINCT a)``: the DISTINCT belongs to the query."""
+        query = super()._parse_select_query(*args, **options)
+        if isinstance(query, exp.Select) and len(query.expressions) == 1:
+            (only,) = query.expressions
+            inside = only.expressions if isinstance(only, exp.Anonymous) else []
+            if only.name.upper() in _RELATION_TO_STREAM and len(inside) == 1 and isinstance(inside[0], exp.Distinct):
+                only.set("expressions", inside[0].expressions)
+                query.set("distinct", exp.Distinct())
+        return query
+
+    # -- FROM -------------------------------------------------------------------------------------------------------
 
     def _parse_table(self, *args: Any, joins: bool = False, **options: Any) -> exp.Expr | None:
         """``ref [alias] [window] [granularity] [alias]``, where ref is a name, a sub-query or Istream(…)."""
         item = self._parse_reference()
         alias = self._parse_table_alias()
         window = self._parse_stream_window()
+        if window and self._match_set((TokenType.WINDOW, TokenType.L_BRACKET), advance=False):
+            hint = "Window the result of a sub-query: FROM (SELECT * FROM s WINDOW(…)) WINDOW(…)."
+            raise self.error("SYNTAX", "a stream has one window", hint=hint)
         granularity = self._parse_granularity()
         if window or granularity:
             alias = alias or self._parse_table_alias()
@@ -35,6 +87,11 @@ class FromParser(BaseParser):
         return item
 
     def _parse_reference(self) -> exp.Expr:
+        if self._match_pair(TokenType.L_PAREN, TokenType.VALUES):
+            rows = self._parse_rows()
+            if not self._match(TokenType.R_PAREN):
+                raise self.expected('")" after the rows of VALUES')
+            return rows
         if self._match_set((TokenType.L_PAREN, TokenType.WITH), advance=False):
             query = self._parse_select(table=True, parse_subquery_alias=False)
             while isinstance(query, exp.Subquery) and isinstance(query.this, exp.Subquery) and query.this.is_wrapper:
@@ -44,6 +101,13 @@ class FromParser(BaseParser):
             return exp.Subquery(this=self._parse_statement())  # printed without parentheses in Krämer, Example 17.7
         if self._curr.text.upper() in _RELATION_TO_STREAM and self._next.token_type == TokenType.L_PAREN:
             return self._parse_relation_to_stream()
+        if self._at_table_function():
+            return self._parse_table_function()
+        if self._match(TokenType.VALUES):
+            return self._parse_rows()
+        if self._match(TokenType.LATERAL, advance=False):
+            hint = "A sub-query in WHERE or in the select list may refer to the other streams."
+            raise self.error("UNSUPPORTED", "LATERAL is not supported", hint=hint)
         name = self._parse_name("the name of a stream or a sub-query")
         if self._match(TokenType.DOT, advance=False):
             raise self.error("SYNTAX", "a stream has a plain name, without a dot")
@@ -54,9 +118,13 @@ class FromParser(BaseParser):
                 name.meta["end"] + 1,
                 "UNKNOWN_FUNCTION",
                 f'function "{name.name}" cannot be used in FROM',
-                hint="Only Istream(…), Dstream(…) and Rstream(…) can.",
+                hint="Only TUMBLE, HOP, SESSION, Istream, Dstream and Rstream can.",
             )
         return self._at(exp.Table(this=name), self._prev)
+
+    def _parse_rows(self) -> exp.Expr:
+        start = self._prev
+        return self._at(exp.Values(expressions=self._parse_csv(self._parse_value)), start)
 
     def _parse_relation_to_stream(self) -> exp.Expr:
         start = self._curr
@@ -95,16 +163,24 @@ class FromParser(BaseParser):
         size = slide = None
         if self._match_text_seq("NOW"):
             kind = "NOW"
-        elif self._match_texts(("RANGE", "ROWS")):
-            kind = self._prev.text.upper()
+        elif self._match_text_seq("SESSION"):
+            kind, size = "SESSION", self._parse_duration()
+        elif self._match_texts(("RANGE", "ROWS", "WINDOW")):  # WINDOW as in Golab chapter 8: a RANGE
+            kind = "ROWS" if self._prev.text.upper() == "ROWS" else "RANGE"
+            if self._match_texts(("MIN", "MAX"), advance=False):
+                hint = "Sizes between which the system may choose come with adaptation; give one size."
+                raise self.error("UNSUPPORTED", "a window cannot have a MIN and a MAX in this version", hint=hint)
             if self._match_text_seq("UNBOUNDED"):
                 kind = "UNBOUNDED"
             else:
                 size = self._parse_duration()
             if self._match_text_seq("SLIDE"):
                 slide = self._parse_duration()
+            if self._match_text_seq("INTERNAL", advance=False):
+                hint = "Results that do not expire are those of SELECT Istream(…)."
+                raise self.error("UNSUPPORTED", "INTERNAL windows are not available in this version", hint=hint)
         else:
-            raise self.expected("RANGE, ROWS or NOW")
+            raise self.expected("RANGE, ROWS, SESSION or NOW")
         window = StreamWindow(this=kind, size=size, slide=slide, partition=partition)
         return self._at(window, start, self._prev)
 

@@ -9,7 +9,7 @@ from attrs import evolve
 from sqlglot import exp
 
 from headwater.algebra.nodes import Filter, Join, JoinKind, Plan, Scalar
-from headwater.language.rendering import column_node, render
+from headwater.language.rendering import column_node, render, user_functions
 from headwater.language.scope import Bound, NameSource, Relation, project, reference
 from headwater.language.types import common_type, duckdb_name, infer
 
@@ -39,7 +39,7 @@ def filtered(plan: Plan, predicates: Iterable[Bound]) -> Plan:
     for further in listed[1:]:
         node = exp.And(this=_operand(node), expression=_operand(further.node))
     types = {name: t for p in listed for name, t in p.types.items()}
-    return Filter(plan, Scalar(render(node), pa.bool_(), tuple(types)))
+    return Filter(plan, Scalar(render(node), pa.bool_(), tuple(types), user_functions(node)))
 
 
 def join(left: Relation, right: Relation, kind: JoinKind, predicates: Sequence[Bound], names: NameSource) -> Relation:
@@ -55,7 +55,7 @@ def join(left: Relation, right: Relation, kind: JoinKind, predicates: Sequence[B
             below_left.append(predicate)
         elif columns <= theirs and kind in _PUSH_RIGHT:
             below_right.append(predicate)
-        elif pair := _equal_pair(predicate, ours, theirs):
+        elif pair := equal_pair(predicate, ours, theirs):
             keys.append(pair)
         else:
             rest.append(predicate)
@@ -94,7 +94,7 @@ def residual(predicates: Sequence[Bound], left: set[str]) -> Scalar | None:
     for further in nodes[1:]:
         node = exp.And(this=_operand(node), expression=_operand(further))
     columns = tuple(dict.fromkeys(c.name for c in node.find_all(exp.Column)))
-    return Scalar(render(node), pa.bool_(), columns)
+    return Scalar(render(node), pa.bool_(), columns, user_functions(node))
 
 
 def _over_pairs(node: exp.Expr, left: set[str]) -> exp.Expr:
@@ -106,8 +106,14 @@ def _over_pairs(node: exp.Expr, left: set[str]) -> exp.Expr:
     return node.copy().transform(renamed)
 
 
-def _equal_pair(predicate: Bound, ours: set[str], theirs: set[str]) -> tuple[Bound, Bound] | None:
+def equal_pair(predicate: Bound, ours: set[str], theirs: set[str]) -> tuple[Bound, Bound] | None:
     """The two sides of ``left = right``, brought to one type; None if it is no such condition."""
+    sides = equal_sides(predicate, ours, theirs)
+    return _one_type(*sides) if sides else None
+
+
+def equal_sides(predicate: Bound, ours: set[str], theirs: set[str]) -> tuple[Bound, Bound] | None:
+    """The two sides of ``left = right`` as they are."""
     node = predicate.node
     while isinstance(node, exp.Paren):
         node = node.this
@@ -120,7 +126,7 @@ def _equal_pair(predicate: Bound, ours: set[str], theirs: set[str]) -> tuple[Bou
         first, second = second, first
     elif not (set(first.types) <= ours and set(second.types) <= theirs):
         return None
-    return _one_type(first, second)
+    return first, second
 
 
 def _side(node: exp.Expr, predicate: Bound) -> Bound:

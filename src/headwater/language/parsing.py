@@ -6,6 +6,7 @@ A function call is parsed as a plain name with arguments: what it means, and whe
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any, ClassVar
@@ -18,6 +19,7 @@ from headwater.errors import HeadwaterError, SqlError
 from headwater.language.syntax import Duration
 from headwater.language.text import error_at
 
+_NUMBER_AND_UNIT = re.compile(r"\s*([-+]?[\d.]+)\s+([A-Za-z]+)\s*")
 BROKEN_PARSER_HINT = "Uninstall the compiled parser: pip uninstall sqlglotc"
 
 
@@ -87,7 +89,7 @@ class BaseParser(Spark.Parser):
         return node
 
     def _parse_duration(self) -> exp.Expr:
-        """``10``, ``10 MINUTES``, ``INTERVAL '10' MINUTES``; the sign is read so that the binder can refuse it."""
+        """``10``, ``10 MINUTES``, ``INTERVAL '10' MINUTES``, ``INTERVAL '10 minutes'``; the binder judges the sign."""
         interval = self._match(TokenType.INTERVAL)
         start = self._curr
         sign = "-" if self._match(TokenType.DASH) else ""
@@ -95,6 +97,8 @@ class BaseParser(Spark.Parser):
             raise self.expected("a number")
         number = sign + self._prev.text
         unit = None
-        if self._curr.text.upper() != "SLIDE" and self._match_set(self.ID_VAR_TOKENS):
+        if together := _NUMBER_AND_UNIT.fullmatch(number):  # INTERVAL '10 minutes'
+            number, unit = together[1], self._at(exp.var(together[2]), self._prev)
+        elif self._curr.text.upper() != "SLIDE" and self._match_set(self.ID_VAR_TOKENS):
             unit = self._at(exp.var(self._prev.text), self._prev)
         return self._at(Duration(this=number, unit=unit), start, self._prev)

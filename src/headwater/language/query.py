@@ -2,33 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from attrs import evolve
 from sqlglot import exp
 
-from headwater.algebra.nodes import Distinct, Plan, Scalar, SetKind, SetOperation, Union
+from headwater.algebra.nodes import Distinct
 from headwater.errors import SqlError
 from headwater.language.aggregates import Grouping, calls_aggregate
+from headwater.language.block import Block
 from headwater.language.catalog import Catalog, Derived, Stream, UnboundedWindow
+from headwater.language.correlation import Correlation, copies
 from headwater.language.expressions import ExpressionBinder
-from headwater.language.from_clause import RELATION_TO_STREAM, Environment, FromClause, Output
-from headwater.language.joins import conjuncts, filtered
+from headwater.language.free_names import is_correlated, refused
+from headwater.language.from_items import RELATION_TO_STREAM, Environment, Output, names_given
+from headwater.language.group_windows import GroupWindow, with_window_column
+from headwater.language.grouping import bind_group_by, substituted
+from headwater.language.joins import conjuncts, equal_sides, filtered
+from headwater.language.nested import NEEDS_ALL_ROWS, NestedQueries
 from headwater.language.notices import Notice
-from headwater.language.scope import Bound, Column, Item, NameSource, Relation, Scope, project, reference, rename_apart
+from headwater.language.ordering import Ordering
+from headwater.language.ranking import Ranking
+from headwater.language.scope import (
+    Bound,
+    Item,
+    NameSource,
+    Relation,
+    Scope,
+    moved,
+    project,
+    reference,
+    rename_apart,
+)
 from headwater.language.select_list import Chosen, SelectList
-from headwater.language.subqueries import Block, Condition, SubqueryJoins, at_most_one_row, recognise
+from headwater.language.set_operations import combined
 from headwater.language.text import did_you_mean, error_on
-from headwater.language.types import common_type, duckdb_name, shown
-from headwater.language.values import Both, Values, is_correlated, with_own_names
+from headwater.language.values import Values
 
 _UNSUPPORTED = {
-    "order": ("ORDER BY", "A stream is ordered by time; sort what you take from it."),
-    "limit": ("LIMIT", "A stream has no end; take the latest rows with WINDOW(ROWS n)."),
-    "offset": ("OFFSET", ""),
-    "qualify": ("QUALIFY", ""),
-    "windows": ("a named WINDOW", "Windows stand after the stream, in FROM: FROM bid WINDOW(RANGE 1 MINUTE)."),
     "laterals": ("LATERAL VIEW", ""),
+    "locks": ("FOR UPDATE", "A continuous query reads streams and locks nothing."),
     "sort": ("SORT BY", ""),
     "cluster": ("CLUSTER BY", ""),
     "distribute": ("DISTRIBUTE BY", ""),
@@ -37,12 +51,6 @@ _UNSUPPORTED = {
     "connect": ("CONNECT BY", ""),
     "sample": ("TABLESAMPLE", ""),
     "pivots": ("PIVOT", ""),
-}
-_SET_KINDS: dict[tuple[type[exp.Expr], bool], SetKind] = {
-    (exp.Except, True): SetKind.EXCEPT,
-    (exp.Except, False): SetKind.EXCEPT_ALL,
-    (exp.Intersect, True): SetKind.INTERSECT,
-    (exp.Intersect, False): SetKind.INTERSECT_ALL,
 }
 
 
@@ -55,28 +63,27 @@ class QueryBinder:
         self.uses: set[str] = set()
         self.unbounded: list[UnboundedWindow] = []
         self._ctes: list[dict[str, Output]] = []
-        self._environment = Environment(text, self._lookup, self.bind, self.unbounded)
+        self._environment = Environment(text, self._lookup, self.bind, self.unbounded, self.notices)
+        self._nested = NestedQueries(self._environment, self.bind, self._block, self._defining)
 
     def error(self, node: exp.Expr | None, code: str, message: str, *, hint: str = "") -> SqlError:
         return error_on(self.text, node, code, message, hint=hint)
 
-    def bind(self, node: exp.Expr) -> Output:
-        """The plan of a query; its columns have the names that the user sees."""
+    def bind(self, node: exp.Expr, correlation: Correlation | None = None) -> Output:
+        """The plan of a query; its columns have the names that the user sees.
+
+        In a correlated sub-query the last columns are copies of the outer ones (``Correlation``).
+        """
         self._check_supported(node)
-        with_ = node.args.get("with_")
-        self._ctes.append({})
-        try:
-            if with_ is not None:
-                self._define_all(with_)
+        with self._defining(node):
             match node:
                 case exp.Subquery():
-                    return self.bind(node.this)
+                    return self._ordered(node, self.bind(node.this, correlation), correlation)
                 case exp.SetOperation():
-                    return self._set_operation(node)
+                    left, right = (self.bind(side, correlation) for side in (node.this, node.expression))
+                    return self._ordered(node, combined(self.text, node, left, right), correlation)
                 case exp.Select():
-                    return self._select(node)
-        finally:
-            self._ctes.pop()
+                    return self._select(with_window_column(self.text, node), correlation)
         raise self.error(node, "UNSUPPORTED", "this query is not supported")
 
     def _check_supported(self, node: exp.Expr) -> None:
@@ -87,19 +94,24 @@ class QueryBinder:
                     place if isinstance(place, exp.Expr) else node, "UNSUPPORTED", f"{name} is not supported", hint=hint
                 )
 
-    def _define_all(self, with_: exp.Expr) -> None:
-        if with_.args.get("recursive"):
-            raise self.error(with_, "UNSUPPORTED", "WITH RECURSIVE is not supported")
-        for cte in with_.expressions:
-            self._define(cte)
+    @contextmanager
+    def _defining(self, node: exp.Expr) -> Iterator[None]:
+        """With what the WITH of a query defines."""
+        self._ctes.append({})
+        try:
+            with_ = node.args.get("with_")
+            if with_ is not None and with_.args.get("recursive"):
+                raise self.error(with_, "UNSUPPORTED", "WITH RECURSIVE is not supported")
+            for cte in with_.expressions if with_ is not None else ():
+                self._define(cte)
+            yield
+        finally:
+            self._ctes.pop()
 
     def _define(self, cte: exp.Expr) -> None:
-        output = self.bind(cte.this)
+        output = self._nested.bound_once(cte.this)
         alias = cte.args["alias"]
-        given = [c.name for c in alias.args.get("columns") or ()]
-        if given and len(given) != len(output.columns):
-            message = f'"{alias.name}" has {len(output.columns)} columns, but {len(given)} names are given'
-            raise self.error(alias, "COLUMN_COUNT", message)
+        given = names_given(self.text, alias, output.columns)
         if given:
             pairs = list(zip(given, output.columns, strict=True))
             output = Output(
@@ -122,133 +134,104 @@ class QueryBinder:
         self.uses.add(folded)
         return found
 
-    # -- set operations ---------------------------------------------------------------------------------------------
-
-    def _set_operation(self, node: exp.SetOperation) -> Output:
-        if node.args.get("by_name") or node.args.get("side") or node.args.get("kind"):
-            raise self.error(node, "UNSUPPORTED", "BY NAME is not supported")
-        left, right = self.bind(node.this), self.bind(node.expression)
-        word = type(node).__name__.upper()
-        if len(left.columns) != len(right.columns):
-            raise self.error(
-                node.expression,
-                "COLUMN_COUNT",
-                f"{word} needs the same number of columns on both sides, not {len(left.columns)} and "
-                f"{len(right.columns)}",
-            )
-        types = []
-        for a, b in zip(left.columns, right.columns, strict=True):
-            type_ = common_type(a.type, b.type)
-            if type_ is None:
-                raise self.error(
-                    node.expression,
-                    "TYPE_MISMATCH",
-                    f'{word} cannot unite column "{a.name}" of type {shown(a.type)} with "{b.name}" of type '
-                    f"{shown(b.type)}",
-                    hint="Convert one of them with CAST.",
-                )
-            types.append(type_)
-        columns = tuple(
-            evolve(a, type=t, nullable=a.nullable or b.nullable, qualifier=None)
-            for a, b, t in zip(left.columns, right.columns, types, strict=True)
-        )
-        ours, theirs = (self._coerced(side, columns) for side in (left, right))
-        distinct = bool(node.args.get("distinct"))
-        if isinstance(node, exp.Union):
-            united = Union(ours, theirs)
-            return Output(Distinct(united) if distinct else united, columns)
-        return Output(SetOperation(ours, theirs, _SET_KINDS[type(node), distinct]), columns)
-
-    @staticmethod
-    def _coerced(side: Output, columns: Sequence[Column]) -> Plan:
-        expressions = []
-        for have, want in zip(side.columns, columns, strict=True):
-            scalar = reference(have)
-            if have.type != want.type:
-                scalar = Scalar(f"CAST({scalar.sql} AS {duckdb_name(want.type)})", want.type, scalar.columns)
-            expressions.append((want.name, scalar))
-        return project(side.plan, expressions)
+    def _ordered(self, node: exp.Expr, output: Output, correlation: Correlation | None) -> Output:
+        """ORDER BY and LIMIT after a set operation or parentheses."""
+        ordering = Ordering(self.text, node, copies=copies(correlation))
+        self.notices.extend(ordering.notices)
+        return ordering.over(output)
 
     # -- SELECT -----------------------------------------------------------------------------------------------------
 
-    def _select(self, node: exp.Select) -> Output:
-        chosen = SelectList(self.text, node)
-        block = self._block(node, chosen, None, NameSource())
-        plan, columns = chosen.project(block.relation, block.outputs, self.notices)
-        if node.args.get("distinct"):
-            plan = Distinct(plan)
+    def _select(self, node: exp.Select, correlation: Correlation | None = None) -> Output:
+        ordering = Ordering(self.text, node, copies=copies(correlation))
+        chosen = SelectList(self.text, node, also=ordering.columns)
+        if chosen.relation_to_stream in ("ISTREAM", "DSTREAM") and correlation is not None:
+            hint = f"{chosen.relation_to_stream} compares instants; the sub-query must be the same at all of them."
+            raise refused(self.text, correlation.names[0], hint)
+        outer = correlation.outer if correlation is not None else None
+        block = self._block(node, chosen, outer, NameSource(), correlation=correlation)
+        projected = chosen.project(block.relation, block.outputs, self.notices, with_hidden=ordering.chooses)
+        self.notices.extend(ordering.notices)
+        if ordering.distinct:
+            projected = evolve(projected, plan=Distinct(projected.plan))
+        plan = ordering.applied(projected)
         if chosen.relation_to_stream:
             plan = RELATION_TO_STREAM[chosen.relation_to_stream](plan)
-        return Output(plan, columns)
+        return Output(plan, projected.columns)
 
-    def _block(self, node: exp.Select, chosen: SelectList, outer: Scope | None, names: NameSource) -> Block:
-        """FROM, WHERE, GROUP BY and HAVING of a SELECT, and its select list bound over the rows that they leave."""
-        from_ = node.args.get("from_")
-        if from_ is None:
-            raise self.error(node, "UNSUPPORTED", "a query needs a FROM clause")
-        # A sub-query has names of its own; only where outer columns come in must they differ from the outer ones.
-        own = names if outer is None else NameSource()
-        clause = FromClause(self._environment, own)
-        clause.add(from_.this, node.args.get("joins") or [])
-        scope = Scope(self.text, clause.items, outer)
-        where = node.args.get("where")
-        dependent: list[exp.Expr] = []
-        later: list[exp.Expr] = []
-        for condition in conjuncts(where.this if where else None):
-            if is_correlated(condition, scope):
-                dependent.append(condition)
-            elif condition.find(exp.Query, exp.Subquery):
-                later.append(condition)
-            else:
-                clause.require(ExpressionBinder(scope, "WHERE").predicate(condition))
-        relation = clause.relation()
-        if dependent:
-            relation, own = rename_apart(relation, names), names
-        scope = Scope(self.text, relation.items, outer)
-        correlated = [ExpressionBinder(Both(scope), "WHERE").predicate(c) for c in dependent]
-        names = own
-        relation = self._conditions(relation, later, scope, names)
+    def _block(
+        self,
+        node: exp.Select,
+        chosen: SelectList,
+        outer: Scope | None,
+        names: NameSource,
+        *,
+        correlation: Correlation | None = None,
+        correlated: bool = False,
+    ) -> Block:
+        """FROM, WHERE, GROUP BY and HAVING of a SELECT, and its select list bound over the rows that they leave.
+
+        In a sub-query ``outer`` is what is in sight around it. With ``correlation`` it is computed over the values of
+        outer columns; with ``correlated`` it names columns of the outer plan, and is to be joined to that.
+        """
+        self._check_supported(node)
+        relation, scope, names, conditions = self._rows(node, outer, names, correlation, correlated=correlated)
+        window = GroupWindow.of(node, scope, names)
+        if window is not None:
+            if correlation is not None:
+                raise refused(self.text, correlation.names[0], NEEDS_ALL_ROWS)
+            relation = window.announced(relation)
+            scope = Scope(self.text, relation.items, outer)
         expressions = chosen.expand(scope)
         if node.args.get("group") or node.args.get("having") or any(calls_aggregate(c.node) for c in expressions):
-            return self._grouped(node, expressions, relation, scope, correlated, names)
-        values = Values(self.subquery, scope, names, lambda bound: bound)
-        outputs = [values.bind(c, "SELECT") for c in expressions]
-        relation = values.attached(relation)
-        single = not correlated and at_most_one_row(relation.plan)
-        return Block(relation, tuple(outputs), tuple(correlated), single)
+            return self._grouped(node, expressions, relation, scope, conditions, names, window)
+        ranking = Ranking(scope, names, node.args.get("windows") or (), within=scope.copies(node))
+        values = Values(self._nested.subquery, scope, names, lambda bound: bound, window=ranking.call)
+        outputs = [values.bind(c, "ORDER BY" if c.hidden else "SELECT") for c in expressions]
+        qualified = self._qualify(node, expressions, scope, values, ranking)
+        relation = ranking.applied(values.attached(relation), lambda bound: bound)
+        relation = relation.over(filtered(relation.plan, qualified))
+        return Block(relation, tuple(outputs), tuple(conditions))
 
-    def _conditions(
-        self, relation: Relation, conditions: Sequence[exp.Expr], scope: Scope, names: NameSource
-    ) -> Relation:
-        """The conditions of WHERE that contain sub-queries, one after the other."""
-        joins = SubqueryJoins(scope, names)
-        for node in conditions:
-            condition = recognise(node)
-            if condition is not None:
-                outer = [ExpressionBinder(scope, "WHERE").bind(o) for o in condition.outer]
-                block = self.subquery(condition.query, scope, names)
-                relation = joins.apply(relation, condition, outer, block)
-                continue
-            values = Values(self.subquery, scope, names, lambda bound: bound)
-            predicate = values.predicate(node, "WHERE")
-            attached = values.attached(relation)
-            relation = relation.over(filtered(attached.plan, [predicate]))
-        return relation
+    def _rows(
+        self,
+        node: exp.Select,
+        outer: Scope | None,
+        names: NameSource,
+        correlation: Correlation | None,
+        *,
+        correlated: bool,
+    ) -> tuple[Relation, Scope, NameSource, list[Bound]]:
+        """What FROM and WHERE leave, its scope and names; and the conditions that name columns of the outer plan."""
+        # A sub-query has names of its own; only where outer columns come in must they differ from the outer ones.
+        own = names if outer is None else NameSource()
+        clause, carried = self._nested.from_clause(node, outer, own, correlation)
+        where = node.args.get("where")
+        written = [(c, clause.items) for c in conjuncts(where.this if where else None)]
+        dependent: list[tuple[exp.Expr, tuple[Item, ...]]] = []
+        later: list[tuple[exp.Expr, tuple[Item, ...]]] = []
+        for condition, items in (*clause.deferred, *written):
+            scope = Scope(self.text, items, outer, carried)
+            if is_correlated(condition, scope):
+                dependent.append((condition, items))
+            elif condition.find(exp.Query, exp.Subquery):
+                later.append((condition, items))
+            else:
+                clause.require(ExpressionBinder(scope, "WHERE").predicate(condition))
+        relation, found = clause.relation(), clause.items
+        if correlated:
+            relation, own = rename_apart(relation, names), names
 
-    def subquery(self, node: exp.Expr, outer: Scope, names: NameSource) -> Block:
-        """A sub-query of an expression; only a plain SELECT may refer to the outer query."""
-        while isinstance(node, exp.Subquery) and not node.args.get("with_"):
-            node = node.this
-        self._check_supported(node)
-        if isinstance(node, exp.Select) and not node.args.get("with_"):
-            chosen = SelectList(self.text, node)
-            if chosen.relation_to_stream is None:
-                block = self._block(node, chosen, outer, names)
-                return block if block.correlated else with_own_names(block, names)
-        output = self.bind(node)
-        outputs = tuple(Bound.of_column(c, node) for c in output.columns)
-        relation = Relation(output.plan, (Item(output.columns),))
-        return with_own_names(Block(relation, outputs, (), at_most_one_row(output.plan)), names)
+        def seen(items: tuple[Item, ...]) -> Scope:
+            return Scope(self.text, moved(items, found, relation.items), outer, carried)
+
+        predicates = [ExpressionBinder(seen(items), "WHERE").predicate(c) for c, items in dependent]
+        for items in dict.fromkeys(items for _, items in later):
+            values = Values(self._nested.subquery, seen(items), own, lambda bound: bound)
+            for condition in (c for c, in_sight in later if in_sight == items):
+                values.require(condition, "WHERE")
+            relation = values.attached(relation)
+        return relation, seen(found), own, predicates
 
     # -- GROUP BY ---------------------------------------------------------------------------------------------------
 
@@ -260,93 +243,73 @@ class QueryBinder:
         scope: Scope,
         correlated: Sequence[Bound],
         names: NameSource,
+        window: GroupWindow | None = None,
     ) -> Block:
-        grouping = Grouping(relation, scope, names)
-        group = node.args.get("group")
-        for key in self._keys(group, expressions, scope):
-            grouping.add_key(key)
-        for predicate in correlated:
-            grouping.add_key(self._inner_side(predicate, relation))
-        values = Values(self.subquery, scope, names, grouping.lift, aggregate=grouping.call)
-        outputs = [values.bind(c, "SELECT", lift=False) for c in expressions]
-        having = node.args.get("having")
-        plain: list[Bound] = []
-        conditions: list[tuple[Condition, list[Bound]]] = []
-        for condition in conjuncts(having.this if having else None):
-            with_aliases = _substituted(condition, expressions, scope)
-            recognised = recognise(with_aliases)
-            if recognised is None:
-                plain.append(values.predicate(with_aliases, "HAVING", lift=False))
-            else:
-                binder = ExpressionBinder(scope, "HAVING", aggregate=grouping.call)
-                conditions.append((recognised, [binder.bind(o) for o in recognised.outer]))
-        groups = grouping.build()
-        outputs = [grouping.lift(o) for o in outputs]
-        result = values.attached(groups)
-        result = groups.over(filtered(result.plan, [grouping.lift(p) for p in plain]))
-        joins = SubqueryJoins(scope, names)
-        for recognised, outer in conditions:
-            block = self.subquery(recognised.query, scope, names)
-            result = joins.apply(result, recognised, [grouping.lift(o) for o in outer], block)
-        single = group is None
-        return Block(result, tuple(outputs), tuple(grouping.lift(p) for p in correlated), single)
-
-    def _keys(self, group: exp.Expr | None, expressions: Sequence[Chosen], scope: Scope) -> list[Bound]:
-        if group is None:
-            return []
-        extras = [k for k in ("rollup", "cube", "grouping_sets", "totals", "all") if group.args.get(k)]
-        if extras or group.find(exp.Rollup, exp.Cube, exp.GroupingSets):
-            raise self.error(group, "UNSUPPORTED", "ROLLUP, CUBE, GROUPING SETS and GROUP BY ALL are not supported")
-        keys = []
-        for written in group.expressions:
-            node = written
-            while isinstance(node, exp.Paren):
-                node = node.this
-            if isinstance(node, exp.Tuple):
-                raise self.error(
-                    node, "UNSUPPORTED", "GROUP BY takes single expressions", hint="Leave out the parentheses."
-                )
-            if isinstance(node, exp.Literal) and node.is_int:
-                position = int(node.name)
-                if not 1 <= position <= len(expressions):
-                    message = f"GROUP BY position {position} is not in the select list"
-                    hint = f"It has {len(expressions)} column{'s' if len(expressions) > 1 else ''}."
-                    raise self.error(node, "GROUP_POSITION", message, hint=hint)
-                node = expressions[position - 1].node
-            node = _substituted(node, expressions, scope)
-            while isinstance(node, exp.Paren):
-                node = node.this
-            keys.append(ExpressionBinder(scope, "GROUP BY").bind(node))
-        return keys
-
-    def _inner_side(self, predicate: Bound, relation: Relation) -> Bound:
-        """The key of a correlated aggregate: its sub-query is computed once for every value of it."""
-        node, inner = predicate.node, set(relation.plan.schema.names)
-        for side in (node.this, node.expression) if isinstance(node, exp.EQ) else ():
-            columns = {c.name: c.meta["type"] for c in side.find_all(exp.Column)}
-            other = node.expression if side is node.this else node.this
-            if columns and set(columns) <= inner and not {c.name for c in other.find_all(exp.Column)} & inner:
-                origin = predicate.origin.this if side is node.this else predicate.origin.expression
-                if isinstance(side, exp.Column):
-                    return Bound(side, columns[side.name], True, origin)
-        raise self.error(
-            predicate.origin,
-            "CORRELATED_SUBQUERY",
-            "a sub-query with an aggregate can depend on the outer query only by equal columns",
-            hint="Write the condition as: inner_column = outer expression.",
+        visible = expressions[: len(expressions) - len(scope.carried or ())]
+        keys = bind_group_by(self.text, node.args.get("group"), visible, scope)
+        if window is not None:
+            relation = window.over(relation, keys.keys)
+            if window.sessions is not None:
+                self._environment.note_unbounded(window.sessions, node.args["group"], scope.items[0])
+        if optional := keys.optional_columns():  # NULL in the groups of the other sets
+            items = tuple(i.nullable(optional) for i in scope.items)
+            scope = Scope(self.text, items, scope.outer, scope.carried)
+        rows = Values(self._nested.subquery, scope, names, lambda bound: bound)
+        grouping = Grouping(relation, scope, names, subquery=rows.hook("an aggregate"))
+        grouping.group_by(keys.keys, keys.sets)
+        ranking = Ranking(
+            scope, names, node.args.get("windows") or (), aggregate=grouping.call, within=scope.copies(node)
         )
+        values = Values(
+            self._nested.subquery, scope, names, grouping.lift, aggregate=grouping.call, window=ranking.call
+        )
+        outputs = [values.bind(c, "ORDER BY" if c.hidden else "SELECT", lift=False) for c in expressions]
+        qualified = self._qualify(node, expressions, scope, values, ranking, lift=False)
+        groups = Values(self._nested.subquery, scope, names, grouping.lift, aggregate=grouping.call)
+        depending: list[Bound] = []
+        having = node.args.get("having")
+        for condition in conjuncts(having.this if having else None):
+            with_aliases = substituted(condition, expressions, scope)
+            if is_correlated(with_aliases, scope):
+                depending.append(groups.predicate(with_aliases, "HAVING", lift=False))
+            else:
+                groups.require(with_aliases, "HAVING")
+        for key in (*scope.copies(node), *(_inner_side(p, relation) for p in correlated)):
+            grouping.add_key(key)
+        grouping.relation = rows.attached(relation)
+        result = grouping.build()
+        outputs = [grouping.lift(o) for o in outputs]
+        result = values.attached(groups.attached(result))
+        result = ranking.applied(result, grouping.lift)
+        result = result.over(filtered(result.plan, [grouping.lift(q) for q in qualified]))
+        outer = tuple(grouping.lift(p) for p in (*correlated, *depending))
+        return Block(result, tuple(outputs), outer)
+
+    def _qualify(
+        self,
+        node: exp.Select,
+        expressions: Sequence[Chosen],
+        scope: Scope,
+        values: Values,
+        ranking: Ranking,
+        *,
+        lift: bool = True,
+    ) -> list[Bound]:
+        """The conditions of QUALIFY: a filter after OVER as HAVING is one after GROUP BY."""
+        qualify = node.args.get("qualify")
+        if qualify is None:
+            return []
+        conditions = [substituted(c, expressions, scope) for c in conjuncts(qualify.this)]
+        bound = [values.predicate(c, "QUALIFY", lift=lift) for c in conditions]
+        if not ranking.called:
+            hint = "Filter rows with WHERE, groups with HAVING."
+            raise self.error(qualify, "SYNTAX", "QUALIFY needs a function with OVER", hint=hint)
+        return bound
 
 
-def _substituted(node: exp.Expr, expressions: Sequence[Chosen], scope: Scope) -> exp.Expr:
-    """GROUP BY and HAVING may name what SELECT calls an expression, if no column has that name."""
-    aliases = {c.name.casefold(): c.node for c in expressions if c.aliased}
-
-    def replaced(inner: exp.Expr) -> exp.Expr:
-        if isinstance(inner, exp.Column) and not inner.args.get("table") and inner.name.casefold() in aliases:
-            try:
-                scope.resolve(inner)
-            except SqlError:
-                return exp.Paren(this=aliases[inner.name.casefold()].copy())
-        return inner
-
-    return node.transform(replaced) if aliases else node
+def _inner_side(predicate: Bound, relation: Relation) -> Bound:
+    """The key of a sub-query that groups and depends on the outer query by it: the inner side of ``inner = outer``."""
+    inner = set(relation.plan.schema.names)
+    sides = equal_sides(predicate, set(predicate.types) - inner, inner)
+    assert sides is not None  # ``needs_values`` has seen to it
+    return sides[1]

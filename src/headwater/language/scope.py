@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 from attrs import evolve, frozen
 from sqlglot import exp
 
+from headwater.algebra.expressions import column_names
 from headwater.algebra.nodes import Plan, Project, Scalar
-from headwater.language.rendering import Template, column_node, render
+from headwater.language.rendering import Template, column_node, render, user_functions
 from headwater.language.text import did_you_mean, error_on
 from headwater.language.types import shown
 from headwater.model.schema import Field
@@ -30,6 +31,10 @@ class Column:
     """The FROM item of an inner query that it comes from; Krämer's texts refer to it from outside (Example 17.7)."""
     hidden: bool = False
     """Merged by USING: seen only with its qualifier."""
+    untyped: bool = False
+    """A bare NULL, which a set operation may give the type of the other side."""
+    copy_of: str | None = None
+    """The column of the outer plan that it is a copy of; then no name means it."""
 
 
 @frozen
@@ -39,14 +44,17 @@ class Item:
     columns: tuple[Column, ...]
     alias: str | None = None
     stream: str | None = None
+    time: str | None = None
+    """The column that orders the stream, if it declares one (ORDERED BY), by the name that users see."""
 
     @property
     def label(self) -> str | None:
         return self.alias or self.stream
 
-    def nullable(self) -> Item:
-        """As an outer join shows it."""
-        return evolve(self, columns=tuple(evolve(c, nullable=True) for c in self.columns))
+    def nullable(self, only: Container[str] | None = None) -> Item:
+        """As an outer join shows it; or with only some columns (by their names in the plan) that can be NULL."""
+        columns = (evolve(c, nullable=True) if only is None or c.internal in only else c for c in self.columns)
+        return evolve(self, columns=tuple(columns))
 
 
 @frozen
@@ -97,7 +105,8 @@ class Bound:
         return self.node.name if isinstance(self.node, exp.Column) else None
 
     def scalar(self) -> Scalar:
-        return Scalar(self.sql, self.type, tuple(self.types))
+        sql, read = self.sql, self.types
+        return Scalar(sql, self.type, tuple(c for c in column_names(sql) if c in read), user_functions(self.node))
 
     def cast(self, type_: pa.DataType, spelled: str) -> Bound:
         if type_ == self.type:
@@ -168,11 +177,44 @@ def rename_apart(relation: Relation, names: NameSource) -> Relation:
     return Relation(plan, items)
 
 
-class Scope:
-    """The FROM items in sight, and around them those of the outer query (for correlated sub-queries)."""
+def moved(items: Sequence[Item], old: Sequence[Item], new: Sequence[Item]) -> tuple[Item, ...]:
+    """The items with their columns where ``new`` has them instead of ``old``."""
+    columns = ([c.internal for item in listed for c in item.columns] for listed in (old, new))
+    places = dict(zip(*columns, strict=True))
+    return tuple(
+        evolve(i, columns=tuple(evolve(c, internal=places.get(c.internal, c.internal)) for c in i.columns))
+        for i in items
+    )
 
-    def __init__(self, text: str, items: tuple[Item, ...], outer: Scope | None = None) -> None:
-        self.text, self.items, self.outer = text, items, outer
+
+def renamed(bound: Bound, columns: Mapping[str, Column]) -> Bound:
+    """The expression over other columns, given by the names of those that they replace."""
+
+    def replaced(node: exp.Expr) -> exp.Expr:
+        if not isinstance(node, exp.Column) or node.name not in columns:
+            return node
+        new = column_node(columns[node.name].internal)
+        new.meta.update(node.meta, type=columns[node.name].type)
+        return new
+
+    return evolve(bound, node=bound.node.copy().transform(replaced))
+
+
+class Scope:
+    """The FROM items in sight, and around them those of the outer query (for correlated sub-queries).
+
+    ``carried``: where the plan has copies of outer columns, these by their names in the outer plan. Without, what a name
+    means in the outer query is a column of the outer plan.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        items: tuple[Item, ...],
+        outer: Scope | None = None,
+        carried: Mapping[str, Column] | None = None,
+    ) -> None:
+        self.text, self.items, self.outer, self.carried = text, items, outer, carried
 
     def resolve(self, node: exp.Column) -> Bound:
         """The column that a name means here; raises if there is none or more than one."""
@@ -180,20 +222,22 @@ class Scope:
         found = self._find(node, parts)
         if found is not None:
             return found
-        if self.is_correlated(node):
-            raise error_on(
-                self.text,
-                node,
-                "CORRELATED_SUBQUERY",
-                f'column "{".".join(parts)}" of the outer query cannot be used here',
-                hint="A sub-query may refer to the outer query only in comparisons of its own WHERE, joined by AND.",
-            )
+        if self.outer is not None and self.outer.sees(node):
+            found = self.outer.resolve(node)
+            return found if self.carried is None else renamed(found, self.carried)
         raise self._unknown(node, parts)
 
+    def finds(self, node: exp.Column) -> bool:
+        """True when a FROM item explains the name."""
+        return self._find(node, [p.name for p in node.parts]) is not None
+
+    def sees(self, node: exp.Column) -> bool:
+        """True when the name means something here or further out."""
+        return self.finds(node) or (self.outer is not None and self.outer.sees(node))
+
     def is_correlated(self, node: exp.Column) -> bool:
-        """True when the name means nothing here but something in the outer query."""
-        parts = [p.name for p in node.parts]
-        return self.outer is not None and self._find(node, parts) is None and self.outer._find(node, parts) is not None
+        """True when the name means nothing here, but a column of the outer plan."""
+        return self.carried is None and self.outer is not None and not self.finds(node) and self.outer.sees(node)
 
     def star(self, qualifier: exp.Identifier | None) -> list[Column]:
         """The columns of ``*`` or ``s.*``."""
@@ -202,16 +246,20 @@ class Scope:
         items = self._items(qualifier.name)
         if not items:
             raise self._unknown_item(qualifier)
-        return [c for item in items for c in item.columns]
+        return [c for item in items for c in item.columns if c.copy_of is None]
+
+    def copies(self, origin: exp.Expr) -> tuple[Bound, ...]:
+        """The copies of outer columns in the plan."""
+        return tuple(Bound.of_column(c, origin) for c in (self.carried or {}).values())
 
     # -- looking up -------------------------------------------------------------------------------------------------
 
     def _find(self, node: exp.Column, parts: list[str]) -> Bound | None:
-        found = self._candidates(parts[0], None)
-        rest = parts[1:]
-        if len(parts) > 1 and (qualified := self._candidates(parts[1], parts[0])):
-            found, rest = qualified, parts[2:]
+        qualified = self._candidates(parts[1], parts[0]) if len(parts) > 1 else []
+        found, rest = (qualified, parts[2:]) if qualified else (self._candidates(parts[0], None), parts[1:])
         if not found:
+            return None
+        if rest and not qualified and not pa.types.is_struct(found[0].type) and self._names_outer_item(parts[0]):
             return None
         if len({c.internal for c in found}) > 1:
             raise self._ambiguous(node, parts)
@@ -239,14 +287,20 @@ class Scope:
         The last is not SQL, but Krämer's Q3 is printed so; it must not hide what an outer query calls by that name.
         """
         named = [i for i in self.items if _same(i.label, qualifier)]
-        if named or (self.outer is not None and self.outer._items(qualifier)):
+        if named or self._names_outer_item(qualifier):
             return named
         return [i for i in self.items if _same(i.stream, qualifier)]
+
+    def _names_outer_item(self, name: str) -> bool:
+        """Then ``name.x`` is a column of that, not a field of a column that happens to have the same name."""
+        return self.outer is not None and (bool(self.outer._items(name)) or self.outer._names_outer_item(name))
 
     # -- messages ---------------------------------------------------------------------------------------------------
 
     def _unknown(self, node: exp.Column, parts: list[str]) -> Exception:
         if len(parts) > 1 and not self._items(parts[0]):
+            if self.outer is not None and self._names_outer_item(parts[0]):
+                return self.outer._unknown(node, parts)
             return self._unknown_item(node.parts[0])
         items = self._items(parts[0]) if len(parts) > 1 else self.items
         name = parts[1] if len(parts) > 1 else parts[0]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
-from attrs import frozen
+from attrs import evolve, frozen
 from sqlglot import exp
 
 from headwater.algebra.nodes import Plan
+from headwater.errors import SqlError
 from headwater.language.expressions import ExpressionBinder, check_column_type
 from headwater.language.notices import Notice
 from headwater.language.scope import Bound, Column, NameSource, Relation, Scope, project
-from headwater.language.text import error_on
+from headwater.language.text import did_you_mean, error_on
 
 _RELATION_TO_STREAM = frozenset({"ISTREAM", "DSTREAM", "RSTREAM"})
 
@@ -26,13 +27,27 @@ class Chosen:
     column: Column | None = None
     """The column, when a star stands for it."""
     aliased: bool = False
+    hidden: bool = False
+    """Not of the select list, but computed beside it: what ORDER BY needs."""
+
+
+@frozen
+class Projected:
+    """The columns of a select list over the rows of its query."""
+
+    plan: Plan
+    columns: tuple[Column, ...]
+    names: tuple[str, ...]
+    """The plan's column for everything chosen, hidden ones last."""
 
 
 class SelectList:
-    """What stands between SELECT and FROM."""
+    """What stands between SELECT and FROM; ``also`` tells which hidden columns are needed beside the visible ones."""
 
-    def __init__(self, text: str, node: exp.Select) -> None:
-        self.text, self._node = text, node
+    def __init__(
+        self, text: str, node: exp.Select, *, also: Callable[[Sequence[Chosen]], Sequence[Chosen]] | None = None
+    ) -> None:
+        self.text, self._node, self._also = text, node, also
         self._written: list[exp.Expr] = list(node.expressions)
         self.relation_to_stream: str | None = None
         if len(self._written) == 1:
@@ -46,46 +61,91 @@ class SelectList:
             self.relation_to_stream = only.name.upper()
             self._written = list(only.expressions)
 
+    def error(self, node: exp.Expr, code: str, message: str, *, hint: str = "") -> SqlError:
+        return error_on(self.text, node, code, message, hint=hint)
+
     def expand(self, scope: Scope) -> list[Chosen]:
-        """Every column of the result, stars spread out."""
+        """Every column of the result, stars spread out; then the hidden ones, then copies of outer columns."""
         chosen: list[Chosen] = []
         if not self._written:
-            raise error_on(self.text, self._node, "SYNTAX", "the select list is empty")
+            raise self.error(self._node, "SYNTAX", "the select list is empty")
         for node in self._written:
             star = node.this if isinstance(node, exp.Column) else node
             if isinstance(star, exp.Star):
-                if star.args.get("except_") or star.args.get("replace") or star.args.get("rename"):
-                    raise error_on(self.text, node, "UNSUPPORTED", "* EXCEPT, REPLACE and RENAME are not supported")
                 qualifier = node.args.get("table") if isinstance(node, exp.Column) else None
-                chosen.extend(Chosen(c.name, node, c) for c in scope.star(qualifier))
+                chosen.extend(self._star(star, [Chosen(c.name, node, c) for c in scope.star(qualifier)]))
             elif isinstance(node, exp.Alias):
                 chosen.append(Chosen(node.alias, node.this, aliased=True))
             elif isinstance(node, (exp.Aliases, exp.Tuple)):
-                raise error_on(self.text, node, "UNSUPPORTED", "a column cannot be a list of expressions")
+                raise self.error(node, "UNSUPPORTED", "a column cannot be a list of expressions")
             else:
                 chosen.append(Chosen(_default_name(node), node))
-        self._chosen = chosen
+        copies = [Chosen(c.name, self._node, c) for c in (scope.carried or {}).values()]
+        self._chosen = [*chosen, *(self._also(chosen) if self._also else ()), *copies]
         self._scope = scope
-        return chosen
+        return self._chosen
+
+    # -- stars ------------------------------------------------------------------------------------------------------
+
+    def _star(self, star: exp.Star, columns: list[Chosen]) -> list[Chosen]:
+        """``* EXCEPT (a) REPLACE (x AS b) RENAME (c AS d)``."""
+        if star.args.get("ilike"):
+            raise self.error(star, "UNSUPPORTED", "* ILIKE is not supported", hint="List the columns.")
+        left_out = {self._named(node, columns) for node in star.args.get("except_") or ()}
+        kept = [c for c in columns if c.name.casefold() not in left_out]
+        if not kept:
+            raise self.error(star, "COLUMN_COUNT", "EXCEPT leaves no column")
+        for node in star.args.get("replace") or ():
+            if not isinstance(node, exp.Alias):
+                raise self.error(node, "SYNTAX", "REPLACE takes expressions with a name: expression AS column")
+            kept = self._changed(kept, self._named(node.args["alias"], kept), column=None, node=node.this)
+        for node in star.args.get("rename") or ():
+            if not isinstance(node, exp.Alias):
+                raise self.error(node, "SYNTAX", "RENAME takes pairs of names: column AS name")
+            kept = self._changed(kept, self._named(node.this, kept), name=node.alias)
+        return kept
+
+    def _named(self, node: exp.Expr, columns: Sequence[Chosen]) -> str:
+        """The folded name of a column that the star stands for."""
+        if not isinstance(node, (exp.Column, exp.Identifier)):
+            raise self.error(node, "SYNTAX", "only names of columns can stand here")
+        if node.name.casefold() not in (c.name.casefold() for c in columns):
+            hint = did_you_mean(node.name, [c.name for c in columns], all_of_them="The columns are")
+            raise self.error(node, "UNKNOWN_COLUMN", f'column "{node.name}" does not exist', hint=hint)
+        return node.name.casefold()
+
+    @staticmethod
+    def _changed(columns: Sequence[Chosen], folded: str, **changes: object) -> list[Chosen]:
+        return [evolve(c, **changes) if c.name.casefold() == folded else c for c in columns]  # type: ignore[arg-type]
+
+    # -- projection -------------------------------------------------------------------------------------------------
 
     def project(
-        self, relation: Relation, outputs: Sequence[Bound], notices: list[Notice]
-    ) -> tuple[Plan, tuple[Column, ...]]:
-        """The projection to the columns under their names; a name that comes twice gets a number."""
+        self, relation: Relation, outputs: Sequence[Bound], notices: list[Notice], *, with_hidden: bool = False
+    ) -> Projected:
+        """The columns under their names, a name that comes twice with a number; hidden ones only if wanted."""
         names = NameSource()
         owners = {c.internal: item.label for item in self._scope.items for c in item.columns}
-        expressions, columns = [], []
+        expressions, columns, found = [], [], {}
+        all_names: list[str] = []
         for chosen, output in zip(self._chosen, outputs, strict=True):
             check_column_type(ExpressionBinder(self._scope, "SELECT"), output)
             bound = output.cast(pa.string(), "VARCHAR") if pa.types.is_null(output.type) else output
+            if chosen.hidden and (not with_hidden or bound.sql in found):
+                all_names.append(found.get(bound.sql, ""))
+                continue
             name = names.unique(chosen.name)
-            if name != chosen.name:
+            if name != chosen.name and not chosen.hidden:
                 message = f'a second column "{chosen.name}" is called "{name}"'
                 notices.append(Notice("RENAMED_COLUMN", message, "Give it a name of its own with AS."))
             expressions.append((name, bound.scalar()))
-            qualifier = owners.get(bound.column or "")
-            columns.append(Column(name, name, bound.type, bound.nullable, qualifier))
-        return project(relation.plan, expressions), tuple(columns)
+            all_names.append(name)
+            found.setdefault(bound.sql, name)
+            if not chosen.hidden:
+                qualifier = owners.get(bound.column or "")
+                untyped = pa.types.is_null(output.type)
+                columns.append(Column(name, name, bound.type, bound.nullable, qualifier, untyped=untyped))
+        return Projected(project(relation.plan, expressions), tuple(columns), tuple(all_names))
 
 
 def _default_name(node: exp.Expr) -> str:

@@ -1,97 +1,25 @@
-"""Sub-queries in conditions, unnested to semi-, anti- and outer joins (Krämer 7.2.5, 9.3, after Dayal)."""
+"""Sub-queries joined to the rows of the query around them: semi-, anti- and outer joins (Krämer 7.2.5, 9.3, after Dayal)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import pyarrow as pa
-from attrs import evolve, frozen
+from attrs import evolve
 from sqlglot import exp
 
-from headwater.algebra.nodes import Aggregate, AggregateCall, Filter, JoinKind, Plan, Project
+from headwater.algebra.nodes import Aggregate, AggregateCall, JoinKind, Plan, Scalar
 from headwater.errors import SqlError
+from headwater.language.block import Block
+from headwater.language.conditions import NEGATED, Condition
 from headwater.language.expressions import ExpressionBinder
 from headwater.language.joins import filtered, join, with_columns
-from headwater.language.scope import Bound, Column, NameSource, Relation, Scope
+from headwater.language.predicates import all_of, any_of, compared, is_null, not_false, not_true
+from headwater.language.quantified import Keys, Totals, quantified_keys
+from headwater.language.scope import Bound, Column, NameSource, Relation, Scope, project, reference
 from headwater.language.text import error_on
 
-_NEGATED: dict[type[exp.Expr], type[exp.Expr]] = {
-    exp.EQ: exp.NEQ,
-    exp.NEQ: exp.EQ,
-    exp.LT: exp.GTE,
-    exp.GTE: exp.LT,
-    exp.GT: exp.LTE,
-    exp.LTE: exp.GT,
-}
-_FLIPPED: dict[type[exp.Expr], type[exp.Expr]] = {
-    exp.EQ: exp.EQ,
-    exp.NEQ: exp.NEQ,
-    exp.LT: exp.GT,
-    exp.GT: exp.LT,
-    exp.LTE: exp.GTE,
-    exp.GTE: exp.LTE,
-}
-
-
-@frozen
-class Block:
-    """A sub-query before its projection: its rows, what it selects, and conditions that also name outer columns."""
-
-    relation: Relation
-    outputs: tuple[Bound, ...]
-    correlated: tuple[Bound, ...] = ()
-    single: bool = False
-    """At most one row at an instant (and for each value of the outer columns)."""
-
-
-@frozen
-class Condition:
-    """``outer operator quantifier (query)`` in normal form."""
-
-    kind: str
-    """EXISTS, IN, ANY, ALL, or VALUE for a comparison with a scalar sub-query."""
-    node: exp.Expr
-    query: exp.Expr
-    outer: tuple[exp.Expr, ...] = ()
-    operator: type[exp.Expr] = exp.EQ
-    negated: bool = False
-
-    def negate(self) -> Condition:
-        match self.kind:
-            case "ANY":
-                return evolve(self, kind="ALL", operator=_NEGATED[self.operator])
-            case "ALL":
-                return evolve(self, kind="ANY", operator=_NEGATED[self.operator])
-            case "VALUE":
-                return evolve(self, operator=_NEGATED[self.operator])
-        return evolve(self, negated=not self.negated)
-
-
-def recognise(node: exp.Expr) -> Condition | None:
-    """The condition on a sub-query that the node is; None if it is something else."""
-    match node:
-        case exp.Paren():
-            return recognise(node.this)
-        case exp.Not():
-            inner = recognise(node.this)
-            return inner.negate() if inner else None
-        case exp.Exists():
-            return Condition("EXISTS", node, node.this)
-        case exp.In() if node.args.get("query"):
-            outer = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
-            return Condition("IN", node, node.args["query"], tuple(outer))
-    if type(node) not in _NEGATED:
-        return None
-    left, right, operator = node.this, node.expression, type(node)
-    if isinstance(left, (exp.Any, exp.All, exp.Subquery)) and not isinstance(right, (exp.Any, exp.All, exp.Subquery)):
-        left, right, operator = right, left, _FLIPPED[operator]
-    if left.find(exp.Query, exp.Subquery):
-        return None
-    if isinstance(right, (exp.Any, exp.All)) and isinstance(right.this, (exp.Query, exp.Subquery)):
-        return Condition(type(right).__name__.upper(), node, right.this, (left,), operator)
-    if isinstance(right, exp.Subquery):
-        return Condition("VALUE", node, right, (left,), operator)
-    return None
+_STRICT: dict[type[exp.Expr], type[exp.Expr]] = {exp.LTE: exp.LT, exp.GTE: exp.GT}
 
 
 class SubqueryJoins:
@@ -104,46 +32,61 @@ class SubqueryJoins:
     def error(self, node: exp.Expr, code: str, message: str, *, hint: str = "") -> SqlError:
         return error_on(self.scope.text, node, code, message, hint=hint)
 
+    def check(self, condition: Condition, block: Block) -> None:
+        """The sub-query must have as many columns as it is compared with, and one row if it is a value."""
+        if condition.kind != "EXISTS":
+            self._check_columns(condition.query, block, len(condition.outer))
+        if condition.kind == "VALUE" and not block.single:
+            raise self._many_rows(condition.query)
+
     def apply(self, relation: Relation, condition: Condition, outer: Sequence[Bound], block: Block) -> Relation:
         """The rows for which the condition is true."""
-        if condition.kind != "EXISTS" and len(outer) != len(block.outputs):
-            raise self.error(
-                condition.query,
-                "COLUMN_COUNT",
-                f"the sub-query must give {_columns(len(outer))}, not {_columns(len(block.outputs))}",
-            )
         match condition.kind:
             case "EXISTS":
                 kind = JoinKind.ANTI if condition.negated else JoinKind.SEMI
                 return self._exists(relation, block, kind)
+            case "ANY" | "ALL" if (keys := quantified_keys(block)) is not None:
+                return self._by_extremes(relation, condition, outer[0], block, keys)
             case "IN" if condition.negated:
-                return self._not_in(relation, condition, outer, block)
+                return self._not_in(relation, outer, block)
             case "IN":
-                equal = [self._compare(exp.EQ, o, i) for o, i in zip(outer, block.outputs, strict=True)]
-                return self._join(relation, block, JoinKind.SEMI, equal)
+                return self._join(relation, block, JoinKind.SEMI, self.compare(exp.EQ, outer, block.outputs))
             case "ALL":
-                return self._all(relation, condition, outer[0], block)
-            case "VALUE" if not block.single:
-                raise self._many_rows(condition.query)
-        return self._join(
-            relation, block, JoinKind.SEMI, [self._compare(condition.operator, outer[0], block.outputs[0])]
-        )
+                return self._all(relation, condition.operator, outer, block)
+        compared = self.compare(condition.operator, outer, block.outputs)
+        return self._join(relation, block, JoinKind.SEMI, compared)
 
-    def value(self, query: exp.Expr, block: Block) -> tuple[Bound, Block]:
-        """A scalar sub-query as a column, and the block that ``attach`` must add to the rows before it is read."""
+    def values(self, query: exp.Expr, block: Block, number: int = 1) -> tuple[list[Bound], Block]:
+        """A sub-query of one row as columns, and the block that ``attach`` must add to the rows before they are read."""
         if not block.single:
             raise self._many_rows(query)
-        if len(block.outputs) != 1:
-            message = f"the sub-query must give 1 column, not {_columns(len(block.outputs))}"
-            raise self.error(query, "COLUMN_COUNT", message)
-        (output,) = block.outputs
-        plan, (name,) = with_columns(block.relation.plan, [output], self.names)
-        column = Column(name, name, output.type)
-        return Bound.of_column(column, query), evolve(block, relation=block.relation.over(plan))
+        self._check_columns(query, block, number)
+        own = block.columns
+        plain = [o for o in block.outputs if set(o.types) <= own and not pa.types.is_null(o.type)]
+        plan, names = with_columns(block.relation.plan, plain, self.names)
+        columns = dict(zip(map(id, plain), names, strict=True))
+        flag = None
+        if any(not set(o.types) <= own for o in block.outputs):
+            plan, flag = self.flagged(plan)
+        values = []
+        for output in block.outputs:
+            if id(output) in columns:
+                name = columns[id(output)]
+                values.append(Bound.of_column(Column(name, name, output.type), query))
+            else:
+                values.append(output if flag is None else _where_found(output, flag))
+        return values, evolve(block, relation=block.relation.over(plan))
+
+    def flagged(self, plan: Plan, name: str | None = None) -> tuple[Plan, Bound]:
+        """The plan with a column that is never NULL: behind an outer join it tells whether there was a row."""
+        column = Column("found", name or self.names.unique("found"), pa.bool_())
+        kept = [(f.name, reference(f)) for f in plan.schema]
+        plan = project(plan, [*kept, (column.internal, Scalar("TRUE", pa.bool_()))])
+        return plan, Bound.of_column(column, exp.true())
 
     def attach(self, relation: Relation, block: Block) -> Relation:
-        """Every row with the value of the sub-query: NULL where that is empty. The columns in sight stay the same."""
-        return relation.over(join(relation, block.relation, JoinKind.LEFT, block.correlated, self.names).plan)
+        """Every row with the values of the sub-query: NULL where that is empty. The columns in sight stay the same."""
+        return relation.over(self._join(relation, block, JoinKind.LEFT, ()).plan)
 
     # -- kinds ------------------------------------------------------------------------------------------------------
 
@@ -151,38 +94,54 @@ class SubqueryJoins:
         """With some row of the block or without any. Where no outer column matters, one row stands for all of them."""
         if block.correlated:
             return self._join(relation, block, kind, extra)
-        call = AggregateCall("COUNT", self.names.unique("rows"), pa.int64())
-        witness = Relation(Aggregate(block.relation.plan, (), (call,)), ())
-        return join(relation, witness, kind, extra, self.names)
+        return join(relation, self.witness(block.relation.plan), kind, extra, self.names)
 
-    def _all(self, relation: Relation, condition: Condition, outer: Bound, block: Block) -> Relation:
+    def witness(self, rows: Plan, name: str | None = None) -> Relation:
+        """One row if there are any."""
+        call = AggregateCall("COUNT", name or self.names.unique("rows"), pa.int64())
+        return Relation(Aggregate(rows, (), (call,)), ())
+
+    def _all(self, relation: Relation, operator: type[exp.Expr], outer: Sequence[Bound], block: Block) -> Relation:
         """``x op ALL (…)``: no row for which the comparison is not true; NULL is not true either."""
-        inner = block.outputs[0]
-        if not outer.nullable and not inner.nullable:
-            counter = self._compare(_NEGATED[condition.operator], outer, inner)
-        else:
-            true = self._compare(condition.operator, outer, inner)
-            counter = evolve(true, node=exp.Not(this=exp.Is(this=exp.Paren(this=true.node), expression=exp.true())))
+        true = self.compare(operator, outer, block.outputs)
+        counter = not_true(all_of(true))
+        if not any(t.nullable for t in true):
+            counter = any_of(self.compare(NEGATED[operator], outer, block.outputs))
         return self._join(relation, block, JoinKind.ANTI, [counter])
 
-    def _not_in(self, relation: Relation, condition: Condition, outer: Sequence[Bound], block: Block) -> Relation:
-        """``x NOT IN (…)``: the block is empty, or x is not NULL, equals no row, and no row is NULL."""
-        pairs = list(zip(outer, block.outputs, strict=True))
-        equal = [self._compare(exp.EQ, o, i) for o, i in pairs]
+    def _by_extremes(self, relation: Relation, condition: Condition, x: Bound, block: Block, keys: Keys) -> Relation:
+        """``x op ANY (…)`` and ``x op ALL (…)``: one row for each key decides, that of the smallest or largest value."""
+        counted = condition.kind == "ALL" and block.outputs[0].nullable
+        totals = Totals(block, keys, condition, self.names, counted=counted)
+        plan, names = totals.plan(block, self.names)
+        joined = keys.predicates(names)
+        if condition.kind == "ANY":
+            kind, test = JoinKind.SEMI, any_of(self._compare_each(condition.operator, x, totals.extremes))
+        else:
+            kind = JoinKind.ANTI
+            true = [*self._compare_each(condition.operator, x, totals.extremes), *totals.complete]
+            test = not_true(all_of(true))
+            if not any(t.nullable for t in true):
+                test = any_of(self._compare_each(NEGATED[condition.operator], x, totals.extremes))
+        return join(relation, Relation(plan, ()), kind, [*joined, test], self.names)
+
+    def _compare_each(self, operator: type[exp.Expr], x: Bound, values: Sequence[Bound]) -> list[Bound]:
+        return [c for value in values for c in self.compare(operator, [x], [value])]
+
+    def _not_in(self, relation: Relation, outer: Sequence[Bound], block: Block) -> Relation:
+        """``x NOT IN (…)``: for every row of the block, some of its columns is unequal, and known to be."""
+        equal = self.compare(exp.EQ, outer, block.outputs)
+        if len(outer) > 1 or not set(block.outputs[0].types) <= block.columns:
+            possible = [not_false(e) if e.nullable else e for e in equal]
+            return self._join(relation, block, JoinKind.ANTI, possible)
+        # One column: it equals no row, no row is NULL, and it is not NULL itself unless the block is empty.
+        (x,), (y,) = outer, block.outputs
         result = self._join(relation, block, JoinKind.ANTI, equal)
-        if len(pairs) > 1 and any(o.nullable or i.nullable for o, i in pairs):
-            raise self.error(
-                condition.node,
-                "UNSUPPORTED",
-                "NOT IN with several columns is supported only where none of them can be NULL",
-                hint="Declare the columns NOT NULL, or write NOT EXISTS with equal columns.",
-            )
-        (x, y) = pairs[0]
         if y.nullable:
-            with_null = evolve(block, relation=block.relation.over(filtered(block.relation.plan, [_is_null(y)])))
+            with_null = evolve(block, relation=block.relation.over(filtered(block.relation.plan, [is_null(y)])))
             result = self._exists(result, with_null, JoinKind.ANTI)
         if x.nullable:
-            result = self._exists(result, block, JoinKind.ANTI, [_is_null(x)])
+            result = self._exists(result, block, JoinKind.ANTI, [is_null(x)])
         return result
 
     # -- pieces -----------------------------------------------------------------------------------------------------
@@ -190,10 +149,24 @@ class SubqueryJoins:
     def _join(self, relation: Relation, block: Block, kind: JoinKind, predicates: Sequence[Bound]) -> Relation:
         return join(relation, block.relation, kind, [*block.correlated, *predicates], self.names)
 
-    def _compare(self, operator: type[exp.Expr], outer: Bound, inner: Bound) -> Bound:
-        left, right = self._binder.comparands(outer, inner)
-        node = operator(this=_operand(left.node), expression=_operand(right.node))
-        return Bound(node, pa.bool_(), left.nullable or right.nullable, outer.origin)
+    def compare(self, operator: type[exp.Expr], outer: Sequence[Bound], inner: Sequence[Bound]) -> list[Bound]:
+        """Conditions that together say ``outer operator inner``; rows are compared from left to right."""
+        pairs = [self._binder.comparands(o, i) for o, i in zip(outer, inner, strict=True)]
+        if operator is exp.EQ:
+            return [compared(exp.EQ, left, right) for left, right in pairs]
+        if operator is exp.NEQ:
+            return [any_of([compared(exp.NEQ, left, right) for left, right in pairs])]
+        *earlier, last = pairs
+        result = compared(operator, *last)
+        for left, right in reversed(earlier):
+            tie = all_of([compared(exp.EQ, left, right), result])
+            result = any_of([compared(_STRICT.get(operator, operator), left, right), tie])
+        return [result]
+
+    def _check_columns(self, query: exp.Expr, block: Block, number: int) -> None:
+        if number != len(block.outputs):
+            message = f"the sub-query must give {_columns(number)}, not {_columns(len(block.outputs))}"
+            raise self.error(query, "COLUMN_COUNT", message)
 
     def _many_rows(self, query: exp.Expr) -> SqlError:
         return self.error(
@@ -204,23 +177,10 @@ class SubqueryJoins:
         )
 
 
-def at_most_one_row(plan: Plan) -> bool:
-    """True when no snapshot of the plan can have more than one row."""
-    match plan:
-        case Aggregate(keys=()):
-            return True
-        case Project() | Filter():
-            return at_most_one_row(plan.inputs[0])
-    return False
-
-
-def _is_null(bound: Bound) -> Bound:
-    node = exp.Is(this=_operand(bound.node), expression=exp.Null())
-    return Bound(node, pa.bool_(), False, bound.origin)
-
-
-def _operand(node: exp.Expr) -> exp.Expr:
-    return node.copy() if isinstance(node, (exp.Column, exp.Literal, exp.Paren)) else exp.Paren(this=node.copy())
+def _where_found(value: Bound, flag: Bound) -> Bound:
+    """What names outer columns is computed above the join; where that finds no row it is NULL all the same."""
+    found = exp.Not(this=exp.Is(this=flag.node.copy(), expression=exp.Null()))
+    return evolve(value, node=exp.Case(ifs=[exp.If(this=found, true=value.node.copy())]), nullable=True)
 
 
 def _columns(number: int) -> str:

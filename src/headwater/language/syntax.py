@@ -29,23 +29,102 @@ class RelationToStream(exp.Expression):
     arg_types: ClassVar = {"this": True, "expression": True, "alias": False}
 
 
-class CreateStream(exp.Expression):
+class TableFunction(exp.Expression):
+    """TUMBLE, HOP or SESSION in FROM; ``this`` is its name, ``data`` the FROM item that it is of."""
+
     arg_types: ClassVar = {
         "this": True,
-        "columns": False,
-        "source": False,
-        "time": False,
-        "query": False,
-        "consistency": False,
+        "data": False,
+        "partition": False,
+        "timecol": False,
+        "size": False,
+        "slide": False,
+        "gap": False,
+        "offset": False,
+        "alias": False,
     }
 
 
-class DropStream(exp.Expression):
-    arg_types: ClassVar = {"this": True}
+class CreateStream(exp.Expression):
+    """A stream, table or view (``kind``), declared by its columns or defined by a query or by rows of constants."""
+
+    arg_types: ClassVar = {
+        "this": True,
+        "kind": True,
+        "columns": False,
+        "key": False,
+        "source": False,
+        "clauses": False,
+        "query": False,
+        "values": False,
+        "consistency": False,
+        "replace": False,
+        "if_not_exists": False,
+    }
+
+
+class TimeClause(exp.Expression):
+    """``DISORDER 2 SECONDS`` and the like: ``this`` is its name, the rest depends on that."""
+
+    arg_types: ClassVar = {
+        "this": True,
+        "amount": False,
+        "after": False,
+        "low": False,
+        "high": False,
+        "column": False,
+        "stream": False,
+        "other": False,
+        "name": False,
+        "rate": False,
+        "options": False,
+    }
+
+
+class CreateFunction(exp.Expression):
+    """``path`` is the text in quotes after AS."""
+
+    arg_types: ClassVar = {
+        "this": True,
+        "parameters": False,
+        "returns": True,
+        "path": True,
+        "aggregate": False,
+        "replace": False,
+        "if_not_exists": False,
+    }
+
+
+class Drop(exp.Expression):
+    arg_types: ClassVar = {"this": True, "kind": True, "if_exists": False}
 
 
 class SetOption(exp.Expression):
     arg_types: ClassVar = {"this": True, "value": True}
+
+
+class ExplainStatement(exp.Expression):
+    """``this`` is a query, or the name of one."""
+
+    arg_types: ClassVar = {"this": True, "level": False, "format": False, "verbose": False, "consistency": False}
+
+
+class Show(exp.Expression):
+    """``this`` says what: STREAMS, TABLES, QUERIES or FUNCTIONS; ``origin`` is USER or SYSTEM for functions."""
+
+    arg_types: ClassVar = {"this": True, "origin": False, "like": False}
+
+
+class Describe(exp.Expression):
+    """``this`` is a name or a query; ``kind`` what it must be, if that is said."""
+
+    arg_types: ClassVar = {"this": True, "kind": False}
+
+
+class ConsistencyClause(exp.Expression):
+    """``this`` is STRONG, MIDDLE, WEAK or BLOCK; the last with its two lengths of time."""
+
+    arg_types: ClassVar = {"this": True, "block": False, "remember": False}
 
 
 class SelectStatement(exp.Expression):

@@ -7,11 +7,10 @@ from decimal import Decimal
 from sqlglot import exp
 
 from headwater.algebra.nodes import Granularity, Plan, RowWindow, TimeWindow
+from headwater.language.durations import microseconds
 from headwater.language.scope import Item, Scope
-from headwater.language.text import did_you_mean, error_on
-from headwater.model.time import INFINITY, MICROSECONDS
-
-_NO_FIXED_LENGTH = {"MONTH", "QUARTER", "YEAR"}
+from headwater.language.text import error_on
+from headwater.model.time import INFINITY
 
 
 def apply_window(text: str, node: exp.Expr, plan: Plan, item: Item) -> tuple[Plan, TimeWindow | None]:
@@ -19,7 +18,7 @@ def apply_window(text: str, node: exp.Expr, plan: Plan, item: Item) -> tuple[Pla
 
     A now-window is the identity and leaves no trace (Krämer 9.2, rule 10.7).
     """
-    partition = tuple(_partition_column(text, column, item) for column in node.args.get("partition") or ())
+    partition = tuple(partition_column(text, column, item) for column in node.args.get("partition") or ())
     kind, slide_node = node.this, node.args.get("slide")
     if kind == "NOW":
         return plan, None
@@ -44,16 +43,23 @@ def apply_granularity(text: str, node: exp.Expr, plan: Plan) -> Plan:
 
 def instants(text: str, node: exp.Expr, what: str) -> int:
     """A length of time: without a unit in instants of the stream, with one in microseconds."""
-    number = _positive(text, node, what)
+    return _instants(text, node, _positive(text, node, what), what)
+
+
+def shift(text: str, node: exp.Expr, what: str) -> int:
+    """A length of time by which something is moved, forward or back."""
+    return _instants(text, node, _number(text, node, what), what)
+
+
+def _instants(text: str, node: exp.Expr, number: Decimal, what: str) -> int:
     unit = node.args.get("unit")
     if unit is not None:
-        number *= _microseconds(text, unit)
+        number *= microseconds(text, unit, code="WINDOW_SIZE")
     if number != int(number):
         raise error_on(text, node, "WINDOW_SIZE", f"{what} must be a whole number of instants")
-    if number >= INFINITY:
-        raise error_on(
-            text, node, "WINDOW_SIZE", f"{what} is too large", hint="Write UNBOUNDED for a window without end."
-        )
+    if abs(number) >= INFINITY:
+        hint = "Write UNBOUNDED for a window without end." if "size" in what else ""
+        raise error_on(text, node, "WINDOW_SIZE", f"{what} is too large", hint=hint)
     return int(number)
 
 
@@ -68,29 +74,24 @@ def _count(text: str, node: exp.Expr) -> int:
 
 
 def _positive(text: str, node: exp.Expr, what: str) -> Decimal:
-    try:
-        number = Decimal(node.this)
-    except ArithmeticError:
-        raise error_on(text, node, "WINDOW_SIZE", f"{what} must be a number") from None
+    number = _number(text, node, what)
     if number <= 0:
         raise error_on(text, node, "WINDOW_SIZE", f"{what} must be positive, not {node.this}")
     return number
 
 
-def _microseconds(text: str, unit: exp.Expr) -> int:
-    word = unit.name.upper()
-    singular = word.removesuffix("S")
-    if singular in MICROSECONDS:
-        return MICROSECONDS[singular]
-    if singular in _NO_FIXED_LENGTH:
-        message = f"a {singular} has no fixed length"
-        raise error_on(text, unit, "WINDOW_SIZE", message, hint="Use DAYS or a shorter unit.")
-    names = [f"{name}S" for name in MICROSECONDS]
-    hint = did_you_mean(word, names, all_of_them="There are")
-    raise error_on(text, unit, "UNKNOWN_UNIT", f'unknown unit of time "{unit.name}"', hint=hint)
+def _number(text: str, node: exp.Expr, what: str) -> Decimal:
+    try:
+        number = Decimal(node.this)
+    except ArithmeticError:
+        number = Decimal("NaN")
+    if not number.is_finite():
+        raise error_on(text, node, "WINDOW_SIZE", f"{what} must be a number")
+    return number
 
 
-def _partition_column(text: str, node: exp.Expr | None, item: Item) -> str:
+def partition_column(text: str, node: exp.Expr | None, item: Item) -> str:
+    """The column of the item by which a window is partitioned."""
     if not isinstance(node, exp.Column):
         raise error_on(text, node, "UNSUPPORTED", "a window can be partitioned by columns only")
     bound = Scope(text, (item,)).resolve(node)

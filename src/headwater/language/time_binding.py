@@ -1,0 +1,340 @@
+"""Binding of time clauses: units, columns, other streams, and which clauses go together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import ClassVar
+
+import pyarrow as pa
+from attrs import frozen
+from sqlglot import exp
+
+from headwater.errors import SqlError
+from headwater.language import time_clauses as c
+from headwater.language.durations import application_time, wall_clock
+from headwater.language.notices import Notice
+from headwater.language.text import did_you_mean, error_on
+from headwater.language.types import is_temporal, shown
+from headwater.model.schema import Field
+
+
+@frozen
+class StreamReference:
+    """A stream that a clause names; it may be declared later in the script."""
+
+    name: str
+    node: exp.Expr
+
+
+@frozen
+class TimeRules:
+    """What the clauses of one stream come to."""
+
+    time: str | None
+    clauses: tuple[c.Clause, ...]
+    references: tuple[StreamReference, ...]
+    notices: tuple[Notice, ...]
+
+
+class TimeBinder:
+    """Binds the clauses of one declaration."""
+
+    def __init__(self, text: str, stream: str, fields: Sequence[Field]) -> None:
+        self.text, self.stream, self.fields = text, stream, fields
+        self._time: Field | None = None
+        self._references: list[StreamReference] = []
+
+    def error(self, node: exp.Expr, code: str, message: str, *, detail: str = "", hint: str = "") -> SqlError:
+        return error_on(self.text, node, code, message, detail=detail, hint=hint)
+
+    def bind(self, nodes: Sequence[exp.Expr]) -> TimeRules:
+        self._time = self._time_column(nodes)
+        bound: list[tuple[exp.Expr, c.Clause]] = []
+        for node in nodes:
+            if node.this == "ORDERED BY":
+                continue
+            if self._time is None:
+                hint = "Say which column it is: ORDERED BY column."
+                raise self.error(node, "NO_TIME_COLUMN", f"{node.this} needs a time column", hint=hint)
+            clause = self._BINDERS[node.this](self, node)
+            self._check_repeated(node, clause, [b for _, b in bound])
+            bound.append((node, clause))
+        self._check_together(bound)
+        clauses = tuple(clause for _, clause in bound)
+        time = self._time.name if self._time else None
+        return TimeRules(time, clauses, tuple(self._references), tuple(self._notices(clauses)))
+
+    # -- the time column --------------------------------------------------------------------------------------------
+
+    def _time_column(self, nodes: Sequence[exp.Expr]) -> Field | None:
+        """ORDERED BY says it, or a watermark does."""
+        found: Field | None = None
+        for node in sorted(nodes, key=lambda n: n.this != "ORDERED BY"):
+            if node.this not in ("ORDERED BY", "WATERMARK"):
+                continue
+            column = self._column(node.args["column"])
+            if not (pa.types.is_integer(column.type) or is_temporal(column.type)):
+                raise self.error(
+                    node.args["column"],
+                    "TYPE_MISMATCH",
+                    f'a stream cannot be ordered by column "{column.name}" of type {shown(column.type)}',
+                    hint="Time is a TIMESTAMP, a DATE or an integer.",
+                )
+            if found is not None and node.this == "ORDERED BY":
+                raise self.error(node, "DUPLICATE_CLAUSE", "there is a second ORDERED BY")
+            if found is not None and found != column:
+                message = f'the watermark is for column "{column.name}", but time is column "{found.name}"'
+                raise self.error(node, "CONFLICTING_CLAUSES", message)
+            found = column
+        return found
+
+    def _column(self, node: exp.Expr) -> Field:
+        found = next((f for f in self.fields if f.name.casefold() == node.name.casefold()), None)
+        if found is None:
+            hint = did_you_mean(node.name, [f.name for f in self.fields], all_of_them="The columns are")
+            raise self.error(node, "UNKNOWN_COLUMN", f'column "{node.name}" does not exist', hint=hint)
+        return found
+
+    # -- parts of clauses -------------------------------------------------------------------------------------------
+
+    def _bound(self, node: exp.Expr, key: str = "amount") -> int:
+        """Application time: plain numbers where the time column is one."""
+        amount, what = node.args[key], f"the length of {node.this}"
+        assert self._time is not None
+        unit = amount.args.get("unit")
+        if unit is not None and pa.types.is_integer(self._time.type):
+            raise self.error(
+                unit,
+                "TIME_UNIT",
+                f'{node.this} takes no unit: column "{self._time.name}" counts time in plain numbers',
+            )
+        return application_time(self.text, amount, what)
+
+    def _wall(self, node: exp.Expr, key: str = "amount") -> int:
+        return wall_clock(self.text, node.args[key], f"the length of {node.this}")
+
+    def _after(self, node: exp.Expr) -> int:
+        return wall_clock(self.text, node.args["after"], "the delay after AFTER") if node.args.get("after") else 0
+
+    def _range(self, node: exp.Expr) -> tuple[int, int]:
+        low = self._wall(node, "low") if node.args.get("low") else 0
+        high = self._wall(node, "high")
+        if low > high:
+            hint = "Write the smaller one first."
+            raise self.error(node, "TIME_BOUND", f"{node.this} BETWEEN has its ends the wrong way round", hint=hint)
+        return low, high
+
+    def _other(self, node: exp.Expr, written: exp.Expr) -> str:
+        if written.name.casefold() == self.stream.casefold():
+            hint = "Say how far its own rows are out of order with DISORDER."
+            raise self.error(written, "SELF_REFERENCE", f"{node.this} needs another stream", hint=hint)
+        self._references.append(StreamReference(written.name, written))
+        return written.name
+
+    def _number(self, node: exp.Expr, *, least: int, most: int | None = None, whole: bool = False) -> Decimal:
+        written = node.args["amount"]
+        number = Decimal(written.this)
+        if number < least or (most is not None and number > most) or (whole and number != int(number)):
+            kind = "a whole number" if whole else "a number"
+            limits = f"at least {least}" if most is None else f"between {least} and {most}"
+            raise self.error(written, "TIME_BOUND", f"{node.this} must be {kind}, {limits}, not {written.this}")
+        return number
+
+    # -- clauses ----------------------------------------------------------------------------------------------------
+
+    def _disorder(self, node: exp.Expr) -> c.Clause:
+        return c.Disorder(self._bound(node), self._after(node))
+
+    def _rows_per_timestamp(self, node: exp.Expr) -> c.Clause:
+        return c.RowsPerTimestamp(int(self._number(node, least=1, whole=True)))
+
+    def _latency(self, node: exp.Expr) -> c.Clause:
+        return c.Latency(*self._range(node))
+
+    def _sent_at(self, node: exp.Expr) -> c.Clause:
+        column = self._column(node.args["column"])
+        if not pa.types.is_timestamp(column.type):
+            message = f'the time of sending is a TIMESTAMP, but column "{column.name}" is {shown(column.type)}'
+            raise self.error(node.args["column"], "TYPE_MISMATCH", message)
+        return c.SentAt(column.name)
+
+    def _lags(self, node: exp.Expr) -> c.Clause:
+        return c.Lag(self._other(node, node.args["other"]), self._bound(node), self._after(node))
+
+    def _skew(self, node: exp.Expr) -> c.Clause:
+        stream, other = node.args["stream"], node.args["other"]
+        if self.stream.casefold() not in (stream.name.casefold(), other.name.casefold()):
+            raise self.error(node, "TIME_BOUND", f'SKEW BETWEEN must name stream "{self.stream}" and another one')
+        if stream.name.casefold() != self.stream.casefold():
+            stream, other = other, stream
+        return c.Skew(self.stream, self._other(node, other), self._bound(node), self._after(node))
+
+    def _partition_skew(self, node: exp.Expr) -> c.Clause:
+        return c.PartitionSkew(self._bound(node), self._after(node))
+
+    def _timeout(self, node: exp.Expr) -> c.Clause:
+        return c.Timeout(self._positive(node))
+
+    def _idle_after(self, node: exp.Expr) -> c.Clause:
+        return c.IdleAfter(self._positive(node))
+
+    def _positive(self, node: exp.Expr) -> int:
+        length = self._wall(node)
+        if length == 0:
+            raise self.error(node.args["amount"], "TIME_BOUND", f"the length of {node.this} must be positive, not 0")
+        return length
+
+    def _late_rows(self, node: exp.Expr) -> c.Clause:
+        policy, into = c.LatePolicy(node.args["name"].name.lower()), node.args.get("other")
+        if into is not None and into.name.casefold() == self.stream.casefold():
+            raise self.error(into, "SELF_REFERENCE", "late rows cannot be diverted into their own stream")
+        return c.LateRows(policy, into.name if into is not None else None)
+
+    def _clock_deviation(self, node: exp.Expr) -> c.Clause:
+        rate = node.args.get("rate")
+        if rate is not None and Decimal(rate.this) <= 0:
+            raise self.error(rate, "TIME_BOUND", f"MINIMUM RATE must be positive, not {rate.this}")
+        return c.ClockDeviation(node.args["name"].name, self._bound(node), Decimal(rate.this) if rate else None)
+
+    def _tokens(self, node: exp.Expr) -> c.Clause:
+        return c.Tokens(node.args["name"].name, *self._range(node))
+
+    def _watermark(self, node: exp.Expr) -> c.Clause:
+        delay = self._bound(node) if node.args.get("amount") is not None else 0
+        return c.Watermark(self._column(node.args["column"]).name, delay)
+
+    def _heartbeat_from_source(self, node: exp.Expr) -> c.Clause:
+        assert self._time is not None
+        column = self._column(node.args["column"])
+        if column == self._time:
+            message = f'heartbeats cannot come in the time column "{column.name}"'
+            raise self.error(
+                node.args["column"], "CONFLICTING_CLAUSES", message, hint="They need a column of their own."
+            )
+        if column.type != self._time.type:
+            message = (
+                f"heartbeats are of the type of the time column, {shown(self._time.type)}, "
+                f'but column "{column.name}" is {shown(column.type)}'
+            )
+            raise self.error(node.args["column"], "TYPE_MISMATCH", message)
+        return c.HeartbeatFromSource(column.name)
+
+    def _heartbeat_estimated(self, node: exp.Expr) -> c.Clause:
+        options: dict[str, int | float] = {}
+        seen: dict[str, exp.Expr] = {}
+        for option in node.args.get("options") or ():
+            if option.this in seen:
+                raise self.error(option, "DUPLICATE_CLAUSE", f"there is a second {option.this}")
+            seen[option.this] = option
+            name, value = self._estimator_option(option)
+            options[name] = value
+        for name in ("ALPHA", "MARGIN"):
+            if name in seen and "LATE BUDGET" in seen:
+                message = f"LATE BUDGET chooses the bound by itself and takes no {name}"
+                raise self.error(seen[name], "CONFLICTING_CLAUSES", message)
+        return c.HeartbeatEstimated(**options)  # type: ignore[arg-type]
+
+    def _estimator_option(self, node: exp.Expr) -> tuple[str, int | float]:
+        in_rows = node.args.get("name") is not None
+        match node.this:
+            case "ALPHA":
+                return "alpha", float(self._number(node, least=0, most=1))
+            case "MARGIN":
+                return "margin", float(self._number(node, least=0))
+            case "HORIZON":
+                return "horizon", self._positive(node)
+            case "INITIAL":
+                return "initial", self._bound(node)
+            case "WINDOW" if in_rows:
+                return "window_rows", int(self._number(node, least=1, whole=True))
+            case "WINDOW":
+                return "window_time", self._positive(node)
+            case "WARMUP":
+                if not in_rows:
+                    raise self.error(node, "TIME_BOUND", "WARMUP counts rows", hint="For example: WARMUP 1000 ROWS.")
+                return "warmup_rows", int(self._number(node, least=0, whole=True))
+        share = self._number(node, least=0) / (100 if in_rows else 1)  # the name is "%" here
+        if not 0 < share < 1:
+            message = f"LATE BUDGET is a share of the rows between 0 and 100 %, not {node.args['amount'].this}"
+            raise self.error(node, "TIME_BOUND", message, hint="For example: LATE BUDGET 0.1 %.")
+        return "late_budget", float(share)
+
+    # -- clauses together -------------------------------------------------------------------------------------------
+
+    def _check_repeated(self, node: exp.Expr, clause: c.Clause, earlier: Sequence[c.Clause]) -> None:
+        """Only bounds may come more than once, each from a different delay on."""
+        for other in earlier:
+            if type(other) is not type(clause) or not _same_place(other, clause):
+                continue
+            repeated = "DISORDER" if isinstance(clause, c.Disorder) else node.this
+            hint = "Another bound may begin later: … AFTER 10 SECONDS." if hasattr(clause, "after") else ""
+            raise self.error(node, "DUPLICATE_CLAUSE", f"there is a second {repeated}", hint=hint)
+
+    def _check_together(self, bound: Sequence[tuple[exp.Expr, c.Clause]]) -> None:
+        kinds = {type(clause): node for node, clause in bound}
+        declared = [(node, clause) for node, clause in bound if isinstance(clause, c.DECLARED_BOUNDS)]
+        if c.HeartbeatEstimated in kinds and declared:
+            raise self.error(
+                declared[0][0],
+                "CONFLICTING_CLAUSES",
+                "a heartbeat is either estimated or follows from declared bounds",
+                hint=f"Leave out HEARTBEAT ESTIMATED or {declared[0][0].this}.",
+            )
+        others = [node for node, clause in declared if not isinstance(clause, c.Watermark)]
+        if c.Watermark in kinds and others:
+            raise self.error(
+                others[0],
+                "CONFLICTING_CLAUSES",
+                f"a WATERMARK says all there is to say; {others[0].this} cannot stand beside it",
+                hint="Write DISORDER instead of WATERMARK to say more.",
+            )
+        if c.StrictlyIncreasing in kinds and c.Disorder in kinds:
+            node = kinds[c.Disorder]
+            message = f"rows cannot be strictly increasing and have {node.this}"
+            raise self.error(node, "CONFLICTING_CLAUSES", message, hint="Leave out one of them.")
+        if c.Transitive in kinds and not {c.Lag, c.Skew} & kinds.keys():
+            raise self.error(
+                kinds[c.Transitive],
+                "CONFLICTING_CLAUSES",
+                "TRANSITIVE says something of LAGS and SKEW, of which there are none",
+            )
+
+    def _notices(self, clauses: Sequence[c.Clause]) -> list[Notice]:
+        """A time-out that fires while a bound still waits contradicts it silently (erratum E19 of the digest)."""
+        latency = max((clause.high for clause in clauses if isinstance(clause, c.Latency)), default=0)
+        bounds = (c.Disorder, c.Lag, c.Skew, c.PartitionSkew)
+        longest = latency + max((clause.after for clause in clauses if isinstance(clause, bounds)), default=0)
+        for clause in clauses:
+            if isinstance(clause, c.Timeout) and clause.silence < longest:
+                message = f'the TIMEOUT of stream "{self.stream}" is shorter than its delays and LATENCY together'
+                return [Notice("SHORT_TIMEOUT", message, "Rows that are within their bounds may be late.")]
+        return []
+
+    _BINDERS: ClassVar[dict[str, Callable[..., c.Clause]]] = {
+        "STRICTLY INCREASING": lambda self, node: c.StrictlyIncreasing(),
+        "IN ORDER": lambda self, node: c.Disorder(0),
+        "DISORDER": _disorder,
+        "ROWS PER TIMESTAMP": _rows_per_timestamp,
+        "ORDERED TRANSPORT": lambda self, node: c.OrderedTransport(),
+        "LATENCY": _latency,
+        "SENT AT": _sent_at,
+        "LAGS": _lags,
+        "SKEW": _skew,
+        "PARTITION SKEW": _partition_skew,
+        "TIMEOUT": _timeout,
+        "IDLE AFTER": _idle_after,
+        "LATE ROWS": _late_rows,
+        "CLOCK DEVIATION": _clock_deviation,
+        "TOKENS": _tokens,
+        "TRANSITIVE": lambda self, node: c.Transitive(),
+        "WATERMARK": _watermark,
+        "HEARTBEAT FROM SOURCE": _heartbeat_from_source,
+        "HEARTBEAT ESTIMATED": _heartbeat_estimated,
+    }
+
+
+def _same_place(left: c.Clause, right: c.Clause) -> bool:
+    """True when one of the two must be a mistake: both say the same thing of the same streams from the same delay on."""
+    ours, theirs = ((getattr(b, "other", "").casefold(), getattr(b, "after", 0)) for b in (left, right))
+    return ours == theirs
