@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from headwater.bench import drift, kernels, state
+from headwater.bench import drift, kernels, planner, state
 from headwater.bench.cases import CASES, ticks
 from headwater.bench.data import make_auctions, make_bids
 from headwater.state.store import FileStore, MemoryStore
@@ -61,3 +63,15 @@ def test_a_sliding_sum_over_ten_million_elements_stays_flat_and_exact():
     assert worst < 1e-9
     half = len(sizes) // 2
     assert max(sizes[half:]) <= 1.1 * max(sizes[:half])
+
+
+def test_planning_can_be_measured():
+    table = planner.run(1)
+    assert [str(cell) for cell in table.columns[0].cells] == list(planner.QUERIES)
+
+
+def test_the_largest_query_of_the_corpus_is_smaller_than_the_one_that_is_measured():
+    corpus = Path(__file__).parents[1] / "queries"
+    queries = [q for path in corpus.glob("*.test") for q in path.read_text(encoding="utf-8").split("\n----")]
+    largest = max(len(q[q.rfind("\n[") :]) for q in queries)
+    assert largest < len(planner.QUERIES["largest"])

@@ -23,7 +23,9 @@ def check(seed: int) -> None:
         try:
             check_equivalent(plan, other, 3, first=seed * 10, run=name == "optimized")
         except CheckError as failure:
-            raise CheckError(f"seed {seed}, {name}\n{print_plan(plan)}\n\n{print_plan(other)}\n\n{failure}") from failure
+            raise CheckError(
+                f"seed {seed}, {name}\n{print_plan(plan)}\n\n{print_plan(other)}\n\n{failure}"
+            ) from failure
 
 
 @pytest.mark.parametrize("piece", range(PIECES))

@@ -1,8 +1,9 @@
-"""How long planning takes: parse, bind, optimize and lower, after a warm-up, for queries from small to the largest we have."""
+"""``headwater bench planner``: the time from text to plan, for queries from small to the largest that we have."""
 
 from __future__ import annotations
 
-from time import perf_counter
+from collections.abc import Callable
+from time import process_time
 
 from rich.table import Table
 
@@ -67,30 +68,28 @@ QUERIES = {
 
 def run(rounds: int = ROUNDS) -> Table:
     """One line a query: milliseconds of each step, the best of several rounds."""
-    table = Table(title=f"planning, milliseconds, best of {rounds} after a warm-up")
+    table = Table(title=f"planning, milliseconds of one core, best of {rounds} after a warm-up")
     for column in ("query", "nodes", "parse", "bind", "optimize", "together", "lower"):
         table.add_column(column, justify="left" if column == "query" else "right")
     for name, query in QUERIES.items():
-        measured = [_measured(_STREAMS + query) for _ in range(rounds + 1)][1:]
-        best = [min(times) for times in zip(*measured, strict=True)]
-        parse, bind, optimized, together, lowered, nodes = best
-        cells = (f"{1000 * t:.1f}" for t in (parse, bind, optimized, together, lowered))
-        table.add_row(name, str(int(nodes)), *cells)
+        script = _STREAMS + query
+        result = bind_script(script).result
+        assert result is not None
+        plan = optimize(result.plan).plan
+        parse = _best(lambda script=script: parse_script(script), rounds)
+        bound = _best(lambda script=script: bind_script(script), rounds)  # which parses, too
+        optimized = _best(lambda result=result: optimize(result.plan), rounds)
+        lowered = _best(lambda plan=plan: lower({"query": plan}), rounds)
+        steps = (parse, bound - parse, optimized, bound + optimized, lowered)
+        table.add_row(name, str(sum(1 for _ in plan.walk())), *(f"{1000 * seconds:.1f}" for seconds in steps))
     return table
 
 
-def _measured(script: str) -> tuple[float, ...]:
-    """Seconds; binding parses again, so the parser's share is taken out of it."""
-    began = perf_counter()
-    parse_script(script)
-    parsed = perf_counter()
-    result = bind_script(script).result
-    bound = perf_counter()
-    assert result is not None
-    plan = optimize(result.plan).plan
-    optimized = perf_counter()
-    lower({"query": plan})
-    lowered = perf_counter()
-    parse, bind = parsed - began, (bound - parsed) - (parsed - began)
-    nodes = sum(1 for _ in plan.walk())
-    return parse, bind, optimized - bound, parse + bind + optimized - bound, lowered - optimized, float(nodes)
+def _best(work: Callable[[], object], rounds: int) -> float:
+    """Seconds; of processor time, since whatever else runs on the machine is not ours."""
+    times = []
+    for _ in range(rounds + 1):
+        began = process_time()
+        work()
+        times.append(process_time() - began)
+    return min(times[1:])

@@ -21,7 +21,10 @@ _WHOLE = (
 )
 """A DOUBLE as a BIGINT: what does not fit stops at the end, as in Java."""
 
-_ROUNDED = "CASE WHEN ABS({0}) < 1e15 THEN CAST(ROUND(CAST(CAST({0} AS VARCHAR) AS DECIMAL(38,22)), %s) AS DOUBLE) ELSE {0} END"
+_ROUNDED = (
+    "CASE WHEN ABS({0}) < 1e15 "
+    "THEN CAST(ROUND(CAST(CAST({0} AS VARCHAR) AS DECIMAL(38,22)), %s) AS DOUBLE) ELSE {0} END"
+)
 """Spark rounds the decimal digits that a DOUBLE is shown with, not the binary ones: 1.005 has two 5s."""
 
 CONDITIONS: dict[str, tuple[int, int, Texts]] = {
