@@ -131,6 +131,7 @@ def snapshots():
 
 def check(sql: str, oracle: str, snapshots) -> None:
     plan = bind_script(STREAMS + sql).result.plan
+    assert all(len(set(node.schema.names)) == len(node.schema.names) for node in plan.walk())
     connection, places = snapshots
     histories = {}
     for seed, inputs in INPUTS.items():

@@ -27,16 +27,17 @@ SHAPES = [
         """
         Project item, own: CASE WHEN NOT "found" IS NULL THEN TRUE WHEN (("item" IS NULL) AND (NOT "rows" IS NULL)) \
 OR ("known" < "rows") THEN NULL ELSE FALSE END
-          Join left [bidder=seller]
+          Join left [bidder=seller_2]
             Join left [bidder=seller item=sub.item]
               bid
               Project seller, sub.item, found: TRUE
                 Distinct
                   Project seller, sub.item: "item"
                     auction
-            Aggregate [seller] rows=COUNT(*), known=COUNT(sub.item)
-              Project sub.item: "item", seller, reserve, opened
-                auction
+            Project seller_2: "seller", rows, known
+              Aggregate [seller] rows=COUNT(*), known=COUNT(sub.item)
+                Project sub.item: "item", seller, reserve, opened
+                  auction
         """,
     ),
     (

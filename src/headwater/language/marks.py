@@ -85,7 +85,7 @@ class Marks:
     ) -> tuple[Bound, list[Attachment]]:
         """A row that equals x, and how many rows there are at all and how many of them are not NULL."""
         found, attachments = self._found(condition, block, every)
-        totals, attach = self._totals(condition, block, keys, counted=True)
+        totals, attach = self._totals(condition, block, keys, counted=True, again=True)
         return _three_valued(found, x, totals, condition), [*attachments, attach]
 
     def _any(
@@ -98,11 +98,18 @@ class Marks:
             return evolve(true, nullable=True), [attach]
         return _three_valued(true, x, totals, condition), [attach]
 
-    def _totals(self, condition: Condition, block: Block, keys: Keys, *, counted: bool) -> tuple[Totals, Attachment]:
+    def _totals(
+        self, condition: Condition, block: Block, keys: Keys, *, counted: bool, again: bool = False
+    ) -> tuple[Totals, Attachment]:
+        """Totals of the block for each key; if the block is joined ``again``, its keys need other names."""
         totals = Totals(block, keys, condition, self._names, counted=counted)
 
         def attach(relation: Relation, base: Plan, lift: Lift) -> Relation:
             plan, names = totals.plan(block.grounded(base, lift), self._names)
+            if again:
+                fresh = {name: self._names.unique(name) for name in dict.fromkeys(names)}
+                plan = project(plan, [(fresh.get(f.name, f.name), reference(f)) for f in plan.schema])
+                names = [fresh[name] for name in names]
             return self._joined(relation, plan, map(lift, keys.predicates(names)))
 
         return totals, attach

@@ -131,9 +131,12 @@ class _Work:
     def _chosen(self, plan: Plan) -> Plan:
         """Every choice at every node; one that makes the whole plan cheaper is taken at once."""
         choices = [r for r in CHOICES if r.name not in self.without]
-        cost = self.cost(plan)
-        while (found := self._improvement(plan, cost, choices)) is not None:
-            plan, cost = found
+        try:
+            cost = self.cost(plan)
+            while (found := self._improvement(plan, cost, choices)) is not None:
+                plan, cost = found
+        except ArithmeticError:
+            pass  # an estimate beyond what floats can hold must not stop a query: it runs as it is
         return plan
 
     def _improvement(self, plan: Plan, cost: float, choices: Sequence[Rule]) -> tuple[Plan, float] | None:

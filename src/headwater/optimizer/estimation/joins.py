@@ -124,7 +124,7 @@ def _met_together(
         mine.rate / mine.together * of.match_chance(other.stream, match.pair, share)
         for mine, other, share in zip(inputs, inputs[::-1], match.shares, strict=True)
     ]
-    if stream.rate <= sum(causes):
+    if not sum(causes) or stream.rate <= sum(causes):  # what hardly ever meets underflows to nothing
         return 1.0
     keys = {name for pair in plan.keys for name in pair}
     for side, other in zip(inputs, causes[::-1], strict=True):
