@@ -8,7 +8,7 @@ from headwater.testing.cases import scaled
 from headwater.testing.sql_checks import check_random_sql
 
 PIECES, QUERIES = 8, 5
-SLOW_PIECES, SLOW_QUERIES = 40, 8
+SLOW_PIECES, SLOW_QUERIES = 24, 8
 
 
 @pytest.mark.parametrize("piece", range(PIECES))

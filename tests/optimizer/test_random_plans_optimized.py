@@ -13,7 +13,7 @@ from headwater.testing.equivalence import check_equivalent
 from headwater.testing.sql_checks import variants
 
 PIECES, PLANS = 4, 20
-SLOW_PIECES, SLOW_PLANS = 20, 30
+SLOW_PIECES, SLOW_PLANS = 12, 30
 
 
 def check(seed: int) -> None:
