@@ -65,6 +65,13 @@ def narrowed(plan: Plan, names: Iterable[str]) -> Plan:
     return Project(plan, tuple((f.name, column(f)) for f in kept))
 
 
+def named_as(like: Plan, plan: Plan) -> Plan:
+    """The plan with its columns, in order, under the names of another one."""
+    if plan.schema.names == like.schema.names:
+        return plan
+    return Project(plan, tuple((name, column(f)) for name, f in zip(like.schema.names, plan.schema, strict=True)))
+
+
 def kept(project: Project) -> dict[str, str]:
     """The columns below that a projection keeps as they are, under the name that they get (the first if several)."""
     names: dict[str, str] = {}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from headwater.algebra.expressions import column
-from headwater.algebra.nodes import Join, JoinKind, Plan, Project, Union
+from headwater.algebra.nodes import Join, JoinKind, Plan, Union
 from headwater.optimizer.rule import Context, rule
+from headwater.optimizer.scalars import named_as
 
 
 @rule(
@@ -20,10 +20,10 @@ from headwater.optimizer.rule import Context, rule
 def join_over_union(plan: Join | Union, context: Context) -> Plan | None:
     match plan:
         case Join(kind=JoinKind.INNER, right=Union() as union):
-            first, second = union.left, _named_as(union.left, union.right)
+            first, second = union.left, named_as(union.left, union.right)
             return Union(evolve(plan, right=first), evolve(plan, right=second))
         case Join(kind=JoinKind.INNER, left=Union() as union):
-            first, second = union.left, _named_as(union.left, union.right)
+            first, second = union.left, named_as(union.left, union.right)
             return Union(evolve(plan, left=first), evolve(plan, left=second))
         case Union(left=Join(kind=JoinKind.INNER) as one, right=Join(kind=JoinKind.INNER) as two):
             return _common(one, two)
@@ -38,10 +38,3 @@ def _common(one: Join, two: Join) -> Plan | None:
     if one.right == two.right and one.left.schema == two.left.schema:
         return evolve(one, left=Union(one.left, two.left))
     return None
-
-
-def _named_as(like: Plan, plan: Plan) -> Plan:
-    if plan.schema.names == like.schema.names:
-        return plan
-    pairs = zip(like.schema.names, plan.schema, strict=True)
-    return Project(plan, tuple((name, column(f)) for name, f in pairs))

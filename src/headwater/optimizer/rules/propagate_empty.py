@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from headwater.algebra import nodes as n
-from headwater.algebra.expressions import column, quoted
+from headwater.algebra.expressions import column
 from headwater.language.types import duckdb_name
 from headwater.optimizer.rule import Context, rule
+from headwater.optimizer.scalars import named_as
 
 _UNARY = (
     *(n.Filter, n.Project, n.Distinct, n.Aggregate, n.TimeWindow, n.RowWindow, n.Granularity, n.Split, n.Coalesce),
@@ -27,7 +28,7 @@ def propagate_empty(plan: n.Plan, context: Context) -> n.Plan | None:
         return None
     match plan:
         case n.Union():
-            return plan.left if empty[1] else _named_as(plan, plan.right)
+            return plan.left if empty[1] else named_as(plan.left, plan.right)
         case n.Join():
             return _join(plan, empty)
         case n.SetOperation():
@@ -60,17 +61,9 @@ def _filled(plan: n.Join, side: n.Plan) -> n.Plan:
 def _set_operation(plan: n.SetOperation, empty: list[bool]) -> n.Plan | None:
     match plan.kind:
         case n.SetKind.MAX_UNION:
-            return plan.left if empty[1] else _named_as(plan, plan.right)
+            return plan.left if empty[1] else named_as(plan.left, plan.right)
         case n.SetKind.EXCEPT_ALL | n.SetKind.STRICT_DIFFERENCE if not empty[0]:
             return plan.left
         case n.SetKind.EXCEPT if not empty[0]:
             return n.Distinct(plan.left)
     return n.Constant(plan.schema)
-
-
-def _named_as(plan: n.Plan, side: n.Plan) -> n.Plan:
-    """The right side under the names that the left one gives to the result."""
-    if side.schema.names == plan.schema.names:
-        return side
-    pairs = zip(plan.schema, side.schema, strict=True)
-    return n.Project(side, tuple((f.name, n.Scalar(quoted(g.name), g.type, (g.name,))) for f, g in pairs))
