@@ -26,7 +26,7 @@ from headwater.operators.sweep import SweepOperator, SweepState
 from headwater.operators.user_aggregates import UserAggregate, find_aggregate
 from headwater.operators.words import fits_word
 from headwater.state.columns import Columns
-from headwater.state.store import Segment, Store
+from headwater.state.store import Store
 
 _ROWS = Measure(kernel.COUNT)
 _UNTIL = "until"  # where an endpoint's row ends: staircases ask for it
@@ -52,22 +52,18 @@ _ONE_SUM = [kernel.COUNT, kernel.COUNT, kernel.FLOAT]  # the rows, the values, a
 class AggregateState(SweepState):
     """Totals a group, and where an aggregate needs them the rows themselves, or those that may become the extreme."""
 
-    def __init__(self, store: Store, staircases: dict[int, Staircases], *, speculative: bool) -> None:
+    layouts = (*SweepState.layouts, "kept", "staircases")
+
+    def __init__(
+        self, store: Store, holistic: Sequence[int], staircases: dict[int, Staircases], *, speculative: bool
+    ) -> None:
         super().__init__(store, speculative=speculative)
-        self.kept = HolisticRows(store)
+        self.kept = HolisticRows(store, holistic)
         self.staircases = staircases
 
     @property
     def rows(self) -> int:
         return super().rows + self.kept.rows + sum(s.rows for s in self.staircases.values())
-
-    @property
-    def bytes(self) -> int:
-        return super().bytes + self.kept.bytes + sum(s.bytes for s in self.staircases.values())
-
-    def segments(self) -> list[Segment]:
-        parts = (self.kept, *self.staircases.values())
-        return super().segments() + [segment for part in parts for segment in part.segments()]
 
 
 class AggregateOperator(SweepOperator):
@@ -138,7 +134,8 @@ class AggregateOperator(SweepOperator):
             for j, m in enumerate(self._measures)
             if m.is_extreme
         }
-        return AggregateState(store, staircases, speculative=self._speculative)
+        holistic = [j for j, m in enumerate(self._measures) if m.kind == kernel.FINGERPRINT]
+        return AggregateState(store, holistic, staircases, speculative=self._speculative)
 
     def key_columns(self, delta: Delta, port: int) -> tuple[Identity, Sequence[pa.Array]]:
         return delta.key(self._keys), [delta.column(k) for k in self._keys]

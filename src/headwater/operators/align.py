@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,13 +11,17 @@ from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.operators.base import Operator, Step
 from headwater.state.columns import Columns, concat, rows_of, take
+from headwater.state.manifest import Scalars, State
 from headwater.state.runs import TimeRuns
 from headwater.state.starts import StartCounts
-from headwater.state.store import Segment, Store
+from headwater.state.store import Store
 
 
-class AlignState:
+class AlignState(State):
     """Rows by the instant they end, and how many of them there are at each start."""
+
+    scalars: ClassVar[Scalars] = {"frontier": min}
+    layouts = ("waiting", "starts")
 
     def __init__(self, store: Store) -> None:
         self.waiting = TimeRuns(store, constants=("weight",))
@@ -27,13 +31,6 @@ class AlignState:
     @property
     def rows(self) -> int:
         return self.waiting.rows
-
-    @property
-    def bytes(self) -> int:
-        return self.waiting.bytes + self.starts.bytes
-
-    def segments(self) -> list[Segment]:
-        return self.waiting.segments() + self.starts.segments()
 
 
 class AlignOperator(Operator):

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
+from headwater.state.manifest import Route, route_by_key
 from headwater.state.store import Store
 
 EVERY_COLUMN = ("*",)
 """For ``routing``: by all columns of that input, whatever their names."""
+
+
+Routing = tuple[tuple[str, ...] | None, ...]
+"""For each input, the columns by whose hash it may be sharded; () = one shard for all, None = anyhow."""
 
 
 class Step(NamedTuple):
@@ -45,7 +51,7 @@ class Operator(ABC):
         """Fresh state that keeps its segments in the store; None for a stateless operator."""
         return None
 
-    def routing(self) -> tuple[tuple[str, ...] | None, ...]:
+    def routing(self) -> Routing:
         """For each input, the columns by whose hash it may be sharded; () = one shard for all, None = anyhow."""
         return ((),) * self.arity
 
@@ -55,6 +61,45 @@ class Operator(ABC):
     def describe(self) -> dict[str, object]:
         """Fields for EXPLAIN, metrics and error texts."""
         return {}
+
+    # -- keeping ----------------------------------------------------------------------------------------------------
+
+    def save(self, state: Any) -> dict[str, Any]:
+        """All of the state as JSON can hold it: numbers, and the names of segments; {} for a stateless operator."""
+        return {} if state is None else state.to_manifest()
+
+    def restore(self, manifest: dict[str, Any], store: Store) -> Any:
+        """The state that ``save`` described, with its segments in the store. None of them is opened yet."""
+        state = self.new_state(store)
+        if state is not None and manifest:
+            state.from_manifest(manifest)
+        return state
+
+    def reshard(self, states: Sequence[Any], shards: int, store: Store) -> list[Any]:
+        """The states of all shards, of one tick, as those of another number of shards.
+
+        A row belongs to the shard of its routing columns (``shard_of``). Without any, all is in shard 0.
+        """
+        new = [self.new_state(store) for _ in range(shards)]
+        if not any(self.routing()):
+            return [states[0], *new[1:]]
+        if new[0] is not None:
+            self.hand_over(states, new, self.routing())
+        return new
+
+    def hand_over(self, old: Sequence[Any], new: Sequence[Any], routing: Routing) -> None:
+        """What the old states keep goes to the new ones, by these routing columns of the inputs."""
+        type(old[0]).hand_over(old, new, self.route(old, routing, len(new)))
+        for state in new:
+            self.count_again(state)
+
+    def route(self, old: Sequence[Any], routing: Routing, shards: int) -> Route:
+        """Where a row goes that the old states keep: most rows are kept under the key by which they are routed."""
+        return route_by_key(shards)
+
+    def count_again(self, state: Any) -> None:
+        """Fill in what a state knows by counting its rows, when they were handed over to it."""
+        return
 
     def buffered(self, state: Any) -> Buffered:
         """Rows and bytes of the state; truthful, cheap."""

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -13,11 +14,13 @@ from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
 from headwater.operators.base import Operator, Step
+from headwater.state.manifest import Scalars, State
 
 
-class ConstantState:
+class ConstantState(State):
     """Have the rows been sent? Nothing else is kept."""
 
+    scalars: ClassVar[Scalars] = {"sent": max}
     rows = bytes = 0
 
     def __init__(self) -> None:
@@ -43,9 +46,10 @@ class ConstantOperator(Operator):
 
     def step(self, state: ConstantState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
         sent, state.sent = state.sent, True
-        return Step(Delta.empty(self.schema) if sent else self._delta(), INFINITY)
+        return Step(Delta.empty(self.schema) if sent else self.rows_as_delta(), INFINITY)
 
-    def _delta(self) -> Delta:
+    def rows_as_delta(self) -> Delta:
+        """Its rows, valid from the beginning of time for ever."""
         columns = [pa.array([row[i] for row in self._rows], f.type) for i, f in enumerate(self.schema)]
         start, one = np.zeros(len(self._rows), np.int64), np.ones(len(self._rows), np.int64)
         return Delta(self.schema, columns, start, np.full(len(self._rows), INFINITY, np.int64), one)

@@ -112,6 +112,14 @@ class Expressions:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_planned": None}  # a plan belongs to one thread of one process
 
+    def direct(self, names: Sequence[str]) -> dict[str, str]:
+        """Of the results under these names those that are an input column as it is, and which one."""
+        return {
+            names[i]: self.schema.names[column]
+            for i, column in self._direct.items()
+            if self.schema.types[column] == self.types[i]
+        }
+
     def evaluate(self, columns: Sequence[pa.Array], rows: int) -> list[pa.Array]:
         """One result column an expression, row by row in the order of the input."""
         results = [columns[self._direct[i]] if i in self._direct else None for i in range(len(self.sqls))]

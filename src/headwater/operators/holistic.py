@@ -7,7 +7,7 @@ which it is valid.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -32,35 +32,30 @@ from headwater.operators.user_aggregates import UserAggregate
 from headwater.operators.words import fits_word, floats, to_words
 from headwater.state.buckets import ExpiryBuckets
 from headwater.state.columns import concat_column, take_column
-from headwater.state.store import Segment, Store
+from headwater.state.manifest import State
+from headwater.state.store import Store
 
 _MOST_PAIRS = 1 << 22  # so many (segment, row) pairs are spread out at once
 _SEPARATOR = ""  # of LISTAGG, as in Spark
 
 
-class HolisticRows:
+class HolisticRows(State):
     """The rows of each measure that needs them, by group, until nothing that is still to come can show them."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._kept: dict[int, ExpiryBuckets] = {}
+    layouts = ("_kept",)
+
+    def __init__(self, store: Store, measures: Sequence[int]) -> None:
+        self._kept = {
+            measure: ExpiryBuckets(store, constants=("weight",), identity=("start", "value")) for measure in measures
+        }
 
     @property
     def rows(self) -> int:
         return sum(rows.rows for rows in self._kept.values())
 
-    @property
-    def bytes(self) -> int:
-        return sum(rows.bytes for rows in self._kept.values())
-
-    def segments(self) -> list[Segment]:
-        return [segment for rows in self._kept.values() for segment in rows.segments()]
-
     def append(
         self, measure: int, key: Identity, start: Int64Array, end: Int64Array, weight: Int64Array, values: pa.Array
     ) -> None:
-        if measure not in self._kept:
-            self._kept[measure] = ExpiryBuckets(self._store, constants=("weight",), identity=("start", "value"))
         self._kept[measure].append(key, end, {"start": start, "weight": weight, "value": values})
 
     def expire(self, frontier: int) -> None:
@@ -80,8 +75,7 @@ class HolisticRows:
         # What is open at the frontier is known to hold just before it.
         instants = np.minimum(np.maximum(segments.start, max(frontier, BEGINNING + 1) - 1), segments.end - 1)
         parts: list[tuple[np.ndarray | pa.Array, ...]] = []
-        matches = self._kept[measure].matches(asked) if measure in self._kept else ()
-        for segment, query, row in matches:
+        for segment, query, row in self._kept[measure].matches(asked):
             low, high = cover_instants(
                 first, instants, query, segment.array("start")[row], segment.array("expiry")[row]
             )

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,7 @@ from headwater.operators.base import Operator, Step
 from headwater.operators.expression import Expressions, referenced
 from headwater.state.buckets import ExpiryBuckets
 from headwater.state.columns import Columns, concat_column, is_constant, take_column
+from headwater.state.manifest import State
 from headwater.state.store import Segment, Store
 
 _BLOCK = 1 << 19  # pairs looked at together: bounds the memory of products and hot keys
@@ -31,8 +32,10 @@ _LEAST_ROOM = 1024
 _NONE = np.empty(0, np.uint64)
 
 
-class JoinState:
+class JoinState(State):
     """The rows of each side that may still meet a row of the other."""
+
+    layouts = ("sides",)
 
     def __init__(self, left: ExpiryBuckets, right: ExpiryBuckets) -> None:
         self.sides = left, right
@@ -40,20 +43,6 @@ class JoinState:
     @property
     def rows(self) -> int:
         return sum(side.rows for side in self.sides)
-
-    @property
-    def bytes(self) -> int:
-        return sum(side.bytes for side in self.sides)
-
-    def segments(self) -> list[Segment]:
-        return [segment for side in self.sides for segment in side.segments()]
-
-    def to_manifest(self) -> dict[str, Any]:
-        return {"sides": [side.to_manifest() for side in self.sides]}
-
-    def from_manifest(self, manifest: dict[str, Any]) -> None:
-        for side, described in zip(self.sides, manifest["sides"], strict=True):
-            side.from_manifest(described)
 
 
 class _Rows(NamedTuple):

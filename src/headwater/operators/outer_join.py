@@ -24,13 +24,16 @@ from headwater.operators.base import Operator, Step
 from headwater.operators.count_sweep import CountSweepOperator
 from headwater.operators.join import JoinOperator
 from headwater.operators.sweep import SweepState
-from headwater.state.store import Segment, Store
+from headwater.state.manifest import State
+from headwater.state.store import Store
 
 Keys = Sequence[tuple[str, str]]
 
 
-class PartStates:
+class PartStates(State):
     """The states of the operators that another one is built of."""
+
+    layouts = ("parts",)
 
     def __init__(self, *parts: Any) -> None:
         self.parts = parts
@@ -45,13 +48,6 @@ class PartStates:
     def rows(self) -> int:
         return sum(part.rows for part in self.parts)
 
-    @property
-    def bytes(self) -> int:
-        return sum(part.bytes for part in self.parts)
-
-    def segments(self) -> list[Segment]:
-        return [segment for part in self.parts for segment in part.segments()]
-
 
 class _MatchingOperator(Operator):
     """What semi, anti and outer joins have in common."""
@@ -59,13 +55,13 @@ class _MatchingOperator(Operator):
     arity = 2
 
     def __init__(self, left: Schema, right: Schema, keys: Keys, residual: str | None, kind: str) -> None:
-        self._inputs, self._kind, self._residual = (left, right), kind, residual
+        self._inputs, self.kind, self._residual = (left, right), kind, residual
         self._keys = tuple(a for a, _ in keys), tuple(b for _, b in keys)
         self._parts: list[Operator] = []
 
     def describe(self) -> dict[str, object]:
         keys = " AND ".join(f"{a} = {b}" for a, b in zip(*self._keys, strict=True))
-        return {"kind": self._kind, "keys": keys, "residual": self._residual}
+        return {"kind": self.kind, "keys": keys, "residual": self._residual}
 
     def routing(self) -> tuple[tuple[str, ...] | None, ...]:
         return self._keys

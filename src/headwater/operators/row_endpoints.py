@@ -13,8 +13,9 @@ from headwater.model.delta import Delta
 from headwater.model.identity import Identity, is_recoverable
 from headwater.state.buckets import ExpiryBuckets
 from headwater.state.columns import Columns, concat, concat_column, rows_of, take
+from headwater.state.manifest import State
 from headwater.state.runs import TimeRuns
-from headwater.state.store import Segment, Store
+from headwater.state.store import Store
 
 _NONE = np.empty(0, np.uint64)
 
@@ -83,8 +84,10 @@ class RowEndpoints(NamedTuple):
         return key.take(order[groups[:-1]]), order, groups
 
 
-class PendingEndpoints:
+class PendingEndpoints(State):
     """Endpoints that wait for their instant."""
+
+    layouts = ("_parts",)
 
     def __init__(self, store: Store) -> None:
         self._parts = tuple(TimeRuns(store, constants=("weight",)) for _ in range(2))
@@ -92,13 +95,6 @@ class PendingEndpoints:
     @property
     def rows(self) -> int:
         return sum(part.rows for part in self._parts)
-
-    @property
-    def bytes(self) -> int:
-        return sum(part.bytes for part in self._parts)
-
-    def segments(self) -> list[Segment]:
-        return [segment for part in self._parts for segment in part.segments()]
 
     def append(self, endpoints: RowEndpoints) -> None:
         for part, columns in zip(self._parts, endpoints, strict=True):
@@ -115,18 +111,13 @@ class PendingEndpoints:
         return RowEndpoints(*(concat(f) if f else n for f, n in zip(found, none, strict=True)))
 
 
-class RecentEndpoints:
+class RecentEndpoints(State):
     """Endpoints that were shown and are not final, found by partition."""
+
+    layouts = ("_parts",)
 
     def __init__(self, store: Store) -> None:
         self._parts = tuple(ExpiryBuckets(store, constants=("weight",)) for _ in range(2))
-
-    @property
-    def bytes(self) -> int:
-        return sum(part.bytes for part in self._parts)
-
-    def segments(self) -> list[Segment]:
-        return [segment for part in self._parts for segment in part.segments()]
 
     def append(self, endpoints: RowEndpoints) -> None:
         for part, columns in zip(self._parts, endpoints, strict=True):

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -28,13 +28,17 @@ from headwater.operators.row_elements import Elements, arrange, columns_of, iden
 from headwater.state.buckets import ExpiryBuckets
 from headwater.state.columns import Columns, concat, concat_column, rows_of, take
 from headwater.state.heads import Heads
+from headwater.state.manifest import Scalars, State
 from headwater.state.queues import KeyQueues, Located, Queued
 from headwater.state.runs import TimeRuns
-from headwater.state.store import Segment, Store
+from headwater.state.store import Store
 
 
-class RowWindowState:
+class RowWindowState(State):
     """Elements that are not final yet, by time; the final ones that are shown or wait to be, a queue a key."""
+
+    scalars: ClassVar[Scalars] = {"frontier": min}
+    layouts = ("pending", "queues", "heads", "recent")
 
     def __init__(
         self, store: Store, types: dict[str, pa.DataType], size: int, slide: int, *, speculative: bool
@@ -48,15 +52,6 @@ class RowWindowState:
     @property
     def rows(self) -> int:
         return self.pending.rows + self.queues.rows
-
-    @property
-    def bytes(self) -> int:
-        recent = self.recent.bytes if self.recent is not None else 0
-        return self.pending.bytes + self.queues.bytes + self.heads.bytes + recent
-
-    def segments(self) -> list[Segment]:
-        recent = self.recent.segments() if self.recent is not None else ()
-        return [*self.pending.segments(), *self.queues.segments(), *self.heads.segments(), *recent]
 
     def clear(self) -> None:
         self.pending.advance(INFINITY)

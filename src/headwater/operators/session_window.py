@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -26,15 +26,19 @@ from headwater.operators.sessions import Blocks, Joined, Points
 from headwater.state.columns import Columns, concat, rows_of, take
 from headwater.state.groups import LatestGroups
 from headwater.state.latest import Found
+from headwater.state.manifest import Scalars, State, agreed
 from headwater.state.runs import TimeRuns
 from headwater.state.session_rows import SessionRows
-from headwater.state.store import Segment, Store
+from headwater.state.store import Store
 
 _NO_NUMBERS = np.empty(0, np.int64)
 
 
-class SessionWindowState:
+class SessionWindowState(State):
     """The sessions that are not final: their ends a partition, their rows, and when to look at them again."""
+
+    scalars: ClassVar[Scalars] = {"frontier": min, "shown_before": agreed, "next_id": None}
+    layouts = ("pending", "table", "members", "waiting", "closing")
 
     def __init__(self, store: Store, types: dict[str, pa.DataType]) -> None:
         self._new = store, types
@@ -54,14 +58,6 @@ class SessionWindowState:
     @property
     def rows(self) -> int:
         return self.pending.rows + self.members.rows
-
-    @property
-    def bytes(self) -> int:
-        return sum(part.bytes for part in (self.pending, self.table, self.members, self.waiting, self.closing))
-
-    def segments(self) -> list[Segment]:
-        parts = (self.pending, self.table, self.members, self.waiting, self.closing)
-        return [segment for part in parts for segment in part.segments()]
 
 
 class SessionWindowOperator(Operator):

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from headwater.errors import StreamError
@@ -13,14 +15,18 @@ from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY, saturating_add
 from headwater.operators.base import Operator, Step
 from headwater.state.columns import Columns, concat, rows_of, take
+from headwater.state.manifest import Scalars, State
 from headwater.state.runs import TimeRuns
-from headwater.state.store import Segment, Store
+from headwater.state.store import Store
 
 _MOST_PIECES = 50_000_000
 
 
-class SplitState:
+class SplitState(State):
     """Rows that never end, by the start of their next piece."""
+
+    scalars: ClassVar[Scalars] = {"frontier": min}
+    layouts = ("open",)
 
     def __init__(self, store: Store) -> None:
         self.open = TimeRuns(store, constants=("weight",))
@@ -29,13 +35,6 @@ class SplitState:
     @property
     def rows(self) -> int:
         return self.open.rows
-
-    @property
-    def bytes(self) -> int:
-        return self.open.bytes
-
-    def segments(self) -> list[Segment]:
-        return self.open.segments()
 
 
 class SplitOperator(Operator):

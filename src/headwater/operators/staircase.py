@@ -16,11 +16,14 @@ from headwater.kernels.staircase import sweep_staircases
 from headwater.model.arrays import Int64Array
 from headwater.operators.endpoints import Swept
 from headwater.state.groups import LatestGroups
-from headwater.state.store import Segment, Store
+from headwater.state.manifest import State
+from headwater.state.store import Store
 
 
-class Staircases:
+class Staircases(State):
     """The staircase of each group, for the largest or the smallest value of one column."""
+
+    layouts = ("_groups",)
 
     def __init__(self, store: Store, *, floats: bool, largest: bool) -> None:
         # One column, of end and step in turn: groups are small, so half the columns is half the work.
@@ -30,13 +33,6 @@ class Staircases:
     @property
     def rows(self) -> int:
         return self._groups.rows // 2
-
-    @property
-    def bytes(self) -> int:
-        return self._groups.bytes
-
-    def segments(self) -> list[Segment]:
-        return self._groups.segments()
 
     def sweep(
         self, swept: Swept, valid: np.ndarray, values: Int64Array, until: Int64Array

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -34,14 +34,18 @@ from headwater.state.buckets import ExpiryBuckets
 from headwater.state.columns import Columns, concat, rows_of, take
 from headwater.state.hold_counts import HoldCounts
 from headwater.state.latest import Found, LatestWins
+from headwater.state.manifest import Scalars, State, agreed
 from headwater.state.runs import TimeRuns
-from headwater.state.store import Segment, Store
+from headwater.state.store import Store
 
 _NONE = np.empty(0, np.uint64)
 
 
-class SweepState:
+class SweepState(State):
     """Totals at the frontier and the endpoints still to come."""
+
+    scalars: ClassVar[Scalars] = {"frontier": min, "tau": agreed, "reached": max}
+    layouts = ("endpoints", "base", "holds", "aging", "recent")
 
     def __init__(self, store: Store, *, speculative: bool) -> None:
         self.frontier = BEGINNING
@@ -56,14 +60,6 @@ class SweepState:
     @property
     def rows(self) -> int:
         return self.endpoints.rows + self.base.rows
-
-    @property
-    def bytes(self) -> int:
-        return sum(part.bytes for part in (self.endpoints, self.base, self.aging, self.recent) if part is not None)
-
-    def segments(self) -> list[Segment]:
-        parts = (self.endpoints, self.base, self.aging, self.recent)
-        return [segment for part in parts if part is not None for segment in part.segments()]
 
 
 class SweepOperator(Operator):

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -25,13 +26,17 @@ from headwater.operators.sort_order import SortColumn
 from headwater.operators.top_rows import Shown, TopRows
 from headwater.state.columns import Columns, rows_of
 from headwater.state.hold_counts import HoldCounts
-from headwater.state.store import Segment, Store
+from headwater.state.manifest import Scalars, State, agreed
+from headwater.state.store import Store
 
 _MOST_ROWS = 1 << 62  # a limit beyond this is none
 
 
-class TopKState:
+class TopKState(State):
     """The first rows of each partition at the frontier, and the endpoints still to come."""
+
+    scalars: ClassVar[Scalars] = {"frontier": min, "tau": agreed}
+    layouts = ("first", "endpoints", "recent", "holds")
 
     def __init__(self, store: Store, first: TopRows, *, speculative: bool) -> None:
         self.frontier = self.tau = BEGINNING
@@ -43,14 +48,6 @@ class TopKState:
     @property
     def rows(self) -> int:
         return self.endpoints.rows + self.first.rows
-
-    @property
-    def bytes(self) -> int:
-        return sum(part.bytes for part in (self.endpoints, self.first, self.recent) if part is not None)
-
-    def segments(self) -> list[Segment]:
-        parts = (self.endpoints, self.first, self.recent)
-        return [segment for part in parts if part is not None for segment in part.segments()]
 
     def clear(self) -> None:
         self.first.clear()

@@ -28,7 +28,8 @@ from headwater.state.buckets import ExpiryBuckets
 from headwater.state.columns import Columns, take
 from headwater.state.groups import Groups, LatestGroups
 from headwater.state.latest import Found
-from headwater.state.store import Segment, Store
+from headwater.state.manifest import State
+from headwater.state.store import Store
 
 _LEAST_SPARE = 32
 _GROWTH = 4
@@ -87,11 +88,13 @@ class _Base(NamedTuple):
     spare: Int64Array
 
 
-class TopRows:
+class TopRows(State):
     """The first rows of each partition, as of the frontier; with a limit all rows as well, until they have ended.
 
     ``window``: rows number window[0] + 1 to window[1] are in sight.
     """
+
+    layouts = ("_first", "_all")
 
     def __init__(
         self,
@@ -117,13 +120,6 @@ class TopRows:
     @property
     def rows(self) -> int:
         return self._first.rows + (self._all.rows if self._all is not None else 0)
-
-    @property
-    def bytes(self) -> int:
-        return self._first.bytes + (self._all.bytes if self._all is not None else 0)
-
-    def segments(self) -> list[Segment]:
-        return [*self._first.segments(), *(self._all.segments() if self._all is not None else ())]
 
     # -- all rows ---------------------------------------------------------------------------------------------------
 

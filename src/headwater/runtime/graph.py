@@ -17,6 +17,12 @@ class Node:
     inputs: tuple[int, ...]
     schema: Schema
     source: str | None = None
+    key: str = ""
+    """What it computes, for whom and since when: the name of its state, the same in every graph that has the node."""
+    stateless: bool = False
+    """Neither it nor anything below it remembers a thing."""
+    speculative: bool = False
+    """Does it show more as time is seen to pass, even if nothing comes?"""
 
 
 @define
@@ -26,10 +32,29 @@ class Graph:
     nodes: list[Node] = field(factory=list)
     queries: dict[str, int] = field(factory=dict)
 
-    def add_source(self, name: str, schema: Schema) -> int:
-        self.nodes.append(Node(len(self.nodes), None, (), schema, name))
+    def add_source(self, name: str, schema: Schema, key: str = "") -> int:
+        self.nodes.append(Node(len(self.nodes), None, (), schema, name, key, stateless=True))
         return len(self.nodes) - 1
 
-    def add(self, operator: Operator, *inputs: int) -> int:
-        self.nodes.append(Node(len(self.nodes), operator, inputs, operator.schema))
-        return len(self.nodes) - 1
+    def add(
+        self, operator: Operator, *inputs: int, key: str = "", stateless: bool = False, speculative: bool = False
+    ) -> int:
+        node = Node(len(self.nodes), operator, inputs, operator.schema, None, key, stateless, speculative)
+        self.nodes.append(node)
+        return node.id
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The streams it reads, each once."""
+        return tuple(dict.fromkeys(node.source for node in self.nodes if node.source is not None))
+
+    def below(self, query: str) -> set[int]:
+        """The nodes that a query is computed from."""
+        found: set[int] = set()
+        waiting = [self.queries[query]]
+        while waiting:
+            node = waiting.pop()
+            if node not in found:
+                found.add(node)
+                waiting.extend(self.nodes[node].inputs)
+        return found

@@ -10,9 +10,12 @@ above it). An answer that could still be taken back is held by an align operator
 
 from __future__ import annotations
 
+import hashlib
+
 from attrs import evolve, frozen
 
 from headwater.algebra import nodes as n
+from headwater.algebra.plan_text import print_plan
 from headwater.algebra.properties import is_chronon
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
@@ -50,28 +53,65 @@ class _Lowered:
     final: bool
 
 
+@frozen
+class _Form:
+    """For whom a part of a plan is made: what it shows, and since when it has seen its streams.
+
+    Operators that remember serve only queries that began together: one that began later would get retractions of rows
+    that it has never seen.
+    """
+
+    speculative: bool = False
+    since: int = 0
+    hold: bool = False
+
+
+_ANY_FORM = _Form()
+
+
 class Lowering:
     """Grows a graph plan by plan."""
 
-    def __init__(self, graph: Graph, *, speculative: bool) -> None:
-        self._graph, self._speculative = graph, speculative
-        self._known: dict[tuple[n.Plan, bool], _Lowered] = {}
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._known: dict[tuple[n.Plan, _Form], _Lowered] = {}
+        self._texts: dict[n.Plan, str] = {}
+        self._form, self._speculative, self._made = _ANY_FORM, False, ("", 0)
 
-    def add_query(self, name: str, plan: n.Plan) -> None:
-        root = self._lower(plan, hold=True)
-        if not self._speculative and not root.final:
+    def add_query(self, name: str, plan: n.Plan, *, speculative: bool = False, since: int = 0) -> None:
+        """``since``: the tick before which the query had seen nothing."""
+        root = self._lower(plan, _Form(speculative, since, hold=True))
+        if not speculative and not root.final:
+            self._begin(plan, _Form(speculative, since))
             root = self._add(AlignOperator(plan.schema), root, final=True)
         self._graph.queries[name] = root.node
 
-    def _lower(self, plan: n.Plan, *, hold: bool) -> _Lowered:
-        known = (plan, hold and not self._speculative and not isinstance(plan, _NEVER_HOLD))
-        if known not in self._known:
-            inputs = [self._lower(child, hold=hold and isinstance(plan, _PASS_THROUGH)) for child in plan.inputs]
-            self._known[known] = self._build(plan, inputs, hold=hold)
-        return self._known[known]
+    def _lower(self, plan: n.Plan, form: _Form) -> _Lowered:
+        inside = evolve(form, hold=form.hold and isinstance(plan, _PASS_THROUGH))
+        if _remembers_nothing(plan):
+            form = _ANY_FORM
+        elif form.speculative or isinstance(plan, _NEVER_HOLD):
+            form = evolve(form, hold=False)
+        if (plan, form) not in self._known:
+            inputs = [self._lower(child, inside) for child in plan.inputs]
+            self._begin(plan, form)
+            self._known[plan, form] = self._build(plan, inputs, hold=form.hold)
+        return self._known[plan, form]
+
+    def _begin(self, plan: n.Plan, form: _Form) -> None:
+        """What is added now belongs to this part of a plan."""
+        if plan not in self._texts:
+            self._texts[plan] = print_plan(plan)
+        self._form, self._speculative, self._made = form, form.speculative, (self._texts[plan], 0)
+
+    def _key(self, what: str) -> str:
+        text, count = self._made
+        self._made = text, count + 1
+        return hashlib.sha256(f"{what}|{count}|{self._form}|{text}".encode()).hexdigest()[:24]
 
     def _add(self, operator: Operator, *inputs: _Lowered, final: bool | None = None) -> _Lowered:
-        node = self._graph.add(operator, *(i.node for i in inputs))
+        about = {"stateless": self._form == _ANY_FORM, "speculative": self._speculative}
+        node = self._graph.add(operator, *(i.node for i in inputs), key=self._key(operator.name), **about)
         return _Lowered(node, all(i.final for i in inputs) if final is None else final)
 
     def _build(self, plan: n.Plan, inputs: list[_Lowered], *, hold: bool) -> _Lowered:
@@ -79,7 +119,7 @@ class Lowering:
         final = hold and not speculative  # then it emits only final rows, whatever its inputs do
         match plan:
             case n.Source(name=name, revisable=revisable):
-                return _Lowered(self._graph.add_source(name, schema), not revisable)
+                return _Lowered(self._graph.add_source(name, schema, self._key("source")), not revisable)
             case n.Constant(rows=rows):
                 return self._add(ConstantOperator(schema, rows), final=True)
             case n.Filter(predicate=predicate):
@@ -205,10 +245,22 @@ class Lowering:
         return self._add(distinct, narrow, final=False)
 
 
+def _remembers_nothing(plan: n.Plan) -> bool:
+    """Is every operator of it stateless? Then it serves all queries, whenever they began."""
+    match plan:
+        case n.Source():
+            return True
+        case n.Filter() | n.Project() | n.Union() | n.Granularity():
+            return all(map(_remembers_nothing, plan.inputs))
+        case n.TimeWindow(input=below) | n.HopWindow(input=below):
+            return is_chronon(below) and _remembers_nothing(below)
+    return False
+
+
 def lower(plans: dict[str, n.Plan], *, speculative: bool = False) -> Graph:
     """One graph for all the plans."""
     graph = Graph()
-    lowering = Lowering(graph, speculative=speculative)
+    lowering = Lowering(graph)
     for name, plan in plans.items():
-        lowering.add_query(name, plan)
+        lowering.add_query(name, plan, speculative=speculative)
     return graph

@@ -10,8 +10,9 @@ from headwater.kernels.sort import sort_by_key_time
 from headwater.model.arrays import Int64Array
 from headwater.model.identity import Identity
 from headwater.state.columns import Columns, concat, take
+from headwater.state.manifest import State
 from headwater.state.runs import TimeRuns
-from headwater.state.store import Segment, Store
+from headwater.state.store import Store
 
 _NONE = np.empty(0, np.uint64)
 
@@ -19,19 +20,14 @@ Current = Callable[[Identity], Int64Array]
 """The start that each of the keys holds now."""
 
 
-class AgingKeys:
+class AgingKeys(State):
     """A queue of (start, key); an entry whose key holds another start by now is stale, and left out when its time comes."""
+
+    layouts = ("_runs",)
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._runs = TimeRuns(store)
-
-    @property
-    def bytes(self) -> int:
-        return self._runs.bytes
-
-    def segments(self) -> list[Segment]:
-        return self._runs.segments()
 
     def push(self, start: Int64Array, key: Identity) -> None:
         """The keys hold these starts from now on."""

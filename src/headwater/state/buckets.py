@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple, cast
+from typing import ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,7 @@ from headwater.model.arrays import BoolArray, Int64Array, UInt64Array
 from headwater.model.identity import Identity, identify
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.state.columns import Column, Columns, compress, concat, concat_column, is_constant, take, take_column
+from headwater.state.manifest import Layout, Manifest, Route, Scalars, State, rows_by_shard
 from headwater.state.store import Segment, Store
 
 _RATIO = 4  # merge while the older segment is less than so many times the newer
@@ -60,13 +61,15 @@ class _Bucket:
         return max((s.most for s in self.segments), default=BEGINNING)
 
 
-class ExpiryBuckets:
+class ExpiryBuckets(Layout):
     """Rows under a key, until their expiry has passed.
 
     ``constants`` names columns that are likely to hold one value in a whole segment and are then kept as that one value.
     ``identity`` names the columns by which two rows of a key with the same expiry are the same: when segments merge, their
     ``weight`` is summed, and what cancels is gone. None: rows are only ever added.
     """
+
+    scalars: ClassVar[Scalars] = {"frontier": min, "_width": max, "_earliest": min}
 
     def __init__(
         self,
@@ -88,10 +91,6 @@ class ExpiryBuckets:
     @property
     def rows(self) -> int:
         return sum(bucket.rows for bucket in self._buckets)
-
-    @property
-    def bytes(self) -> int:
-        return sum(segment.bytes for segment in self.segments())
 
     def segments(self) -> Iterator[Segment]:
         return (segment for bucket in self._buckets for segment in bucket.segments)
@@ -283,23 +282,31 @@ class ExpiryBuckets:
 
     # -- keeping ----------------------------------------------------------------------------------------------------
 
-    def to_manifest(self) -> dict[str, Any]:
+    def to_manifest(self) -> Manifest:
         """Names and ranges of everything kept."""
         buckets = [
             {"least": b.least, "most": b.most, "idle": b.idle, "segments": [s.to_manifest() for s in b.segments]}
             for b in self._buckets
         ]
-        return {"frontier": self.frontier, "width": self._width, "earliest": self._earliest, "buckets": buckets}
+        return State.to_manifest(self) | {"buckets": buckets}
 
-    def from_manifest(self, manifest: dict[str, Any]) -> None:
+    def from_manifest(self, manifest: Manifest) -> None:
         """Become what ``to_manifest`` described, with the segments of this store."""
-        self.frontier, self._width, self._earliest = (manifest[n] for n in ("frontier", "width", "earliest"))
+        State.from_manifest(self, manifest)
         self._buckets = []
         for described in manifest["buckets"]:
             segments = [self._store.open(s) for s in described["segments"]]
             bucket = _Bucket(described["least"], described["most"], segments)
             bucket.idle = described["idle"]
             self._buckets.append(bucket)
+
+    def move_to(self, targets: Sequence[Self], route: Route) -> None:
+        for segment in self.segments():
+            columns = take(_without_directory(segment.columns), np.flatnonzero(segment["expiry"] > self.frontier))
+            for shard, rows in rows_by_shard(route(columns)):
+                part = cast("dict[str, np.ndarray]", take(columns, rows))  # still sorted by key
+                key, expiry = Identity(part.pop("low"), part.pop("high", _NONE)), part.pop("expiry")
+                targets[shard].append(key, expiry, cast("Columns", part), order=np.arange(len(rows)))
 
 
 def _without_directory(columns: Columns) -> Columns:

@@ -7,7 +7,8 @@ several times the newer, by rows; a dead group hides older ones and falls out wh
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 import pyarrow as pa
@@ -25,8 +26,9 @@ from headwater.kernels.latest import find_keys
 from headwater.kernels.merge import merge_latest, take_two
 from headwater.model.arrays import BoolArray, Int64Array
 from headwater.model.identity import Identity
-from headwater.state.columns import Column, Columns, compress, concat_column, once, take_column
+from headwater.state.columns import Column, Columns, compress, concat_column, once, take, take_column
 from headwater.state.latest import Found
+from headwater.state.manifest import Layout, Route, Scalars, rows_by_shard
 from headwater.state.store import Segment, Store
 
 _RATIO = 4
@@ -42,12 +44,14 @@ class Groups(NamedTuple):
     scalars: Columns
 
 
-class LatestGroups:
+class LatestGroups(Layout):
     """The newest group of each key.
 
     ``columns`` and ``scalars`` are examples (of any length) of what ``put`` will bring: with them ``gather`` has every
     column from the start; without them it returns none until something was put.
     """
+
+    scalars: ClassVar[Scalars] = {"rows": None, "keys": None}
 
     def __init__(self, store: Store, *, columns: Columns | None = None, scalars: Columns | None = None) -> None:
         self._store = store
@@ -56,13 +60,6 @@ class LatestGroups:
         self._examples |= {_SCALAR + n: _none_of(c) for n, c in (scalars or {}).items()}
         self.rows = 0
         self.keys = 0
-
-    @property
-    def bytes(self) -> int:
-        return sum(segment.bytes for segment in self._segments)
-
-    def segments(self) -> list[Segment]:
-        return list(self._segments)
 
     def clear(self) -> None:
         self._segments, self.rows, self.keys = [], 0, 0
@@ -174,6 +171,16 @@ class LatestGroups:
             else:
                 merged[name] = take_column(concat_column([x, y]), order)
         self._segments[-2:] = [self._write(merged)] if len(order) else []
+
+    def move_to(self, targets: Sequence[Self], route: Route) -> None:
+        key, (offsets, columns, scalars) = self.live()
+        named: Columns = {"low": key.low}
+        for shard, chosen in rows_by_shard(route(named)):
+            rows = group_rows(offsets, chosen)
+            places = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.diff(offsets)[chosen])])
+            new, living = np.full(len(chosen), -1, np.int64), np.zeros(len(chosen), np.bool_)
+            group = take(columns, rows), take(scalars, chosen)
+            targets[shard].put(key.take(chosen), places, *group, living, Found(new, new))
 
 
 def _none_of(column: Column) -> Column:

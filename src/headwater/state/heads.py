@@ -14,8 +14,9 @@ from headwater.model.arrays import Int64Array
 from headwater.model.identity import Identity
 from headwater.model.time import INFINITY
 from headwater.state.columns import Columns, concat, rows_of
+from headwater.state.manifest import State
 from headwater.state.runs import TimeRuns
-from headwater.state.store import Segment, Store
+from headwater.state.store import Store
 
 _CHUNK = 64
 _MOST_CHUNKS = 16  # each twice the one before
@@ -25,19 +26,14 @@ Current = Callable[[Identity], Int64Array]
 """The instant of each of the keys now."""
 
 
-class Heads:
+class Heads(State):
     """A queue of (instant, key) that is renewed lazily."""
+
+    layouts = ("_runs",)
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._runs = TimeRuns(store)
-
-    @property
-    def bytes(self) -> int:
-        return self._runs.bytes
-
-    def segments(self) -> list[Segment]:
-        return self._runs.segments()
 
     def push(self, instant: Int64Array, key: Identity) -> None:
         """These keys are new."""

@@ -1,24 +1,34 @@
 """The earliest start among what is held back, by counting in slots of time: exact in number, coarse in place.
 
 A key holds one start at a time. Every change moves it from one slot to another, so the first slot that is not empty
-bounds all held starts from below; nothing is ever searched for.
+bounds all held starts from below; nothing is ever searched for. There are never more than ``_MOST_SLOTS`` slots, so they
+are kept in the manifest itself.
 """
 
 from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Sequence
+from typing import ClassVar, Self
 
 import numpy as np
 
 from headwater.kernels.slots import count_in_slots
 from headwater.model.arrays import Int64Array
 from headwater.model.time import BEGINNING, INFINITY
+from headwater.state.manifest import Manifest, Route, Scalars, State
 
 _SLOTS_A_MOVE = 8
 _SAMPLE = 512
 _MOST_SLOTS = 256
 
 
-class HoldCounts:
+class HoldCounts(State):
     """How many starts are held in each slot; slot i reaches from ``bounds[i]`` to just before ``bounds[i + 1]``."""
+
+    scalars: ClassVar[Scalars] = {"_latest": None}
+    bytes = 0
 
     def __init__(self) -> None:
         self._bounds = np.array([BEGINNING], np.int64)
@@ -61,3 +71,17 @@ class HoldCounts:
     def least(self) -> int:
         """No held start is smaller than this; INFINITY when nothing is held."""
         return int(self._least.min())
+
+    def to_manifest(self) -> Manifest:
+        slots = np.stack([self._bounds, self._counts, self._least])
+        packed = zlib.compress(np.diff(slots, axis=1, prepend=0).T.tobytes(), 1)
+        return super().to_manifest() | {"slots": base64.b64encode(packed).decode()}
+
+    def from_manifest(self, manifest: Manifest) -> None:
+        super().from_manifest(manifest)
+        slots = np.frombuffer(zlib.decompress(base64.b64decode(manifest["slots"])), np.int64)
+        self._bounds, self._counts, self._least = np.cumsum(slots.reshape(-1, 3).T, axis=1)
+
+    @classmethod
+    def hand_over(cls, old: Sequence[Self], new: Sequence[Self], route: Route) -> None:
+        """Slots do not say whose starts they count: the operator counts again what its new states hold."""

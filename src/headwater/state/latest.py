@@ -6,7 +6,8 @@ newer, so one to three segments remain. A dead row hides older ones and falls ou
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -15,7 +16,8 @@ from headwater.kernels.latest import find_keys, gather_records
 from headwater.kernels.merge import merge_latest, take_two, take_two_records
 from headwater.model.arrays import BoolArray, Int64Array
 from headwater.model.identity import Identity
-from headwater.state.columns import Columns, compress, concat_column, once, take_column
+from headwater.state.columns import Columns, compress, concat_column, once, take, take_column
+from headwater.state.manifest import Layout, Route, Scalars, rows_by_shard
 from headwater.state.store import Segment, Store
 
 _RATIO = 4
@@ -29,20 +31,15 @@ class Found(NamedTuple):
     row: Int64Array
 
 
-class LatestWins:
+class LatestWins(Layout):
     """The newest row of each key."""
+
+    scalars: ClassVar[Scalars] = {"rows": None}
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._segments: list[Segment] = []  # oldest first
         self.rows = 0
-
-    @property
-    def bytes(self) -> int:
-        return sum(segment.bytes for segment in self._segments)
-
-    def segments(self) -> list[Segment]:
-        return list(self._segments)
 
     def find(self, key: Identity) -> Found:
         """Where the newest row of each key is. Keys in sorted order probe fastest."""
@@ -149,3 +146,11 @@ class LatestWins:
 
     def clear(self) -> None:
         self._segments, self.rows = [], 0
+
+    def move_to(self, targets: Sequence[Self], route: Route) -> None:
+        key, columns = self.live()
+        rest = {n: c for n, c in columns.items() if n not in ("record", "low", "high", "dead")}
+        for shard, rows in rows_by_shard(route(columns)) if columns else ():
+            new, living = np.full(len(rows), -1, np.int64), np.zeros(len(rows), np.bool_)
+            record: Int64Array = columns["record"][rows]  # type: ignore[assignment]
+            targets[shard].put(key.take(rows), record, take(rest, rows), living, Found(new, new))

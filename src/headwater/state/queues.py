@@ -7,18 +7,20 @@ merge: neighbours do while the older one is not several times the newer. A key's
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import NamedTuple, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 import pyarrow as pa
 
 from headwater.kernels.directory import build_directory
+from headwater.kernels.groups import group_rows
 from headwater.kernels.merge import take_two
 from headwater.kernels.queues import copy_joined, find_entries, joined_rows, locate_rows, merge_queues
 from headwater.model.arrays import Int64Array, view
 from headwater.model.identity import Identity
-from headwater.state.columns import Column, Columns, concat_column, take_column
+from headwater.state.columns import Column, Columns, concat_column, take, take_column
+from headwater.state.manifest import Layout, Route, Scalars, rows_by_shard
 from headwater.state.store import Segment, Store
 
 _RATIO = 4
@@ -41,11 +43,13 @@ class Located(NamedTuple):
     row: Int64Array
 
 
-class KeyQueues:
+class KeyQueues(Layout):
     """Queues of rows with an instant and columns of the given types.
 
     ``gone(counts)`` says how many rows have left when so many have entered; it never falls.
     """
+
+    scalars: ClassVar[Scalars] = {"rows": None, "keys": None}
 
     def __init__(
         self, store: Store, types: Mapping[str, pa.DataType], gone: Callable[[Int64Array], Int64Array]
@@ -54,13 +58,6 @@ class KeyQueues:
         self._segments: list[Segment] = []  # oldest first; ``most`` is the number of rows
         self.rows = 0
         self.keys = 0
-
-    @property
-    def bytes(self) -> int:
-        return sum(segment.bytes for segment in self._segments)
-
-    def segments(self) -> list[Segment]:
-        return list(self._segments)
 
     def clear(self) -> None:
         self._segments, self.rows, self.keys = [], 0, 0
@@ -183,6 +180,17 @@ class KeyQueues:
         rows["time"] = columns["row.time"]
         scalars: Columns = {n.removeprefix(_SCALAR): c for n, c in columns.items() if n.startswith(_SCALAR)}
         return Identity(columns["low"], columns.get("high", _NONE)), columns["count"], columns["offsets"], rows, scalars
+
+    def move_to(self, targets: Sequence[Self], route: Route) -> None:
+        key, count, offsets, columns, scalars = self.live()
+        named: Columns = {"low": key.low}
+        for shard, chosen in rows_by_shard(route(named)):
+            rows = take(columns, group_rows(offsets, chosen))
+            time: Int64Array = rows.pop("time")  # type: ignore[assignment]
+            places = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.diff(offsets)[chosen])])
+            new = Queued(np.zeros(len(chosen), np.int64), [])
+            payload = cast("dict[str, pa.Array]", rows)
+            targets[shard].push(key.take(chosen), new, count[chosen], places, time, payload, take(scalars, chosen))
 
 
 def _size(segment: Segment) -> int:

@@ -7,6 +7,7 @@ whatever the state. A run is dropped whole when its last instant has passed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -14,24 +15,23 @@ from headwater.kernels.merge import merge_times, take_two
 from headwater.kernels.sort import sort_by_time
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.state.columns import Columns, compress, concat_column, rows_of, slice_rows, take, take_column
+from headwater.state.manifest import Layout, Route, Scalars, rows_by_shard
 from headwater.state.store import Segment, Store
 
 _RATIO = 2
 _MOST_ROWS = 262_144
 
 
-class TimeRuns:
+class TimeRuns(Layout):
     """Rows by ``time``; those before ``frontier`` have been taken out."""
+
+    scalars: ClassVar[Scalars] = {"frontier": min, "rows": None}
 
     def __init__(self, store: Store, *, constants: Sequence[str] = ()) -> None:
         self._store, self._constants = store, tuple(constants)
-        self.runs: list[Segment] = []
+        self._segments: list[Segment] = []
         self.frontier = BEGINNING
         self.rows = 0
-
-    @property
-    def bytes(self) -> int:
-        return sum(run.bytes for run in self.runs)
 
     def append(self, columns: Columns) -> None:
         """Add rows (any order, none before the frontier); ``time`` is one of the columns."""
@@ -40,12 +40,12 @@ class TimeRuns:
             return
         order = sort_by_time(columns["time"])
         self.rows += count
-        self.runs.append(self._write(take(columns, order)))
-        while len(self.runs) > 1:
-            older, newer = self.runs[-2], self.runs[-1]
+        self._segments.append(self._write(take(columns, order)))
+        while len(self._segments) > 1:
+            older, newer = self._segments[-2], self._segments[-1]
             if older.rows >= _RATIO * newer.rows or older.rows + newer.rows > _MOST_ROWS:
                 break
-            self.runs[-2:] = [self._merge(older, newer)]
+            self._segments[-2:] = [self._merge(older, newer)]
 
     def _write(self, columns: Columns) -> Segment:
         time = columns["time"]
@@ -75,7 +75,7 @@ class TimeRuns:
     def between(self, low: int, high: int) -> list[Columns]:
         """Slices with low <= time < high, and not before the frontier."""
         low = max(low, self.frontier)
-        parts = [self._part(run, low, high) for run in self.runs if run.least < high and run.most >= low]
+        parts = [self._part(run, low, high) for run in self._segments if run.least < high and run.most >= low]
         return [part for part in parts if rows_of(part)]
 
     def advance(self, frontier: int) -> list[Columns]:
@@ -85,8 +85,10 @@ class TimeRuns:
         parts = self.between(self.frontier, frontier)
         self.frontier = frontier
         self.rows -= sum(map(rows_of, parts))
-        self.runs = [run for run in self.runs if run.most >= frontier]
+        self._segments = [run for run in self._segments if run.most >= frontier]
         return parts
 
-    def segments(self) -> list[Segment]:
-        return list(self.runs)
+    def move_to(self, targets: Sequence[Self], route: Route) -> None:
+        for part in self.between(self.frontier, INFINITY):
+            for shard, rows in rows_by_shard(route(part)):
+                targets[shard].append(take(part, rows))

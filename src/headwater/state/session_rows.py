@@ -17,8 +17,9 @@ from headwater.kernels.sort import sort_by_key
 from headwater.model.arrays import Int64Array, int64_values
 from headwater.model.identity import Identity
 from headwater.state.columns import Columns, concat_column, take
+from headwater.state.manifest import State
 from headwater.state.queues import KeyQueues
-from headwater.state.store import Segment, Store
+from headwater.state.store import Store
 
 _FORGOTTEN = 1 << 62  # as a count: more rows than a session ever has
 _SLACK = 65_536
@@ -35,8 +36,10 @@ class _Queues(KeyQueues):
                 self._merge_last()
 
 
-class SessionRows:
+class SessionRows(State):
     """Rows with a ``time``, a ``weight`` and columns of the given types, by the number of their session."""
+
+    layouts = ("_queues",)
 
     def __init__(self, store: Store, types: Mapping[str, pa.DataType]) -> None:
         self._types = {"weight": pa.int64(), **types}
@@ -45,13 +48,6 @@ class SessionRows:
     @property
     def rows(self) -> int:
         return self._queues.rows
-
-    @property
-    def bytes(self) -> int:
-        return self._queues.bytes
-
-    def segments(self) -> list[Segment]:
-        return self._queues.segments()
 
     def clear(self) -> None:
         self._queues.clear()

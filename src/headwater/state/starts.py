@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Self
+
 import numpy as np
 
 from headwater.model.arrays import Int64Array
 from headwater.model.time import INFINITY
 from headwater.state.columns import Columns, concat, rows_of
+from headwater.state.manifest import Route, State
 from headwater.state.runs import TimeRuns
-from headwater.state.store import Segment, Store
+from headwater.state.store import Store
 
 _CHUNK = 1024
 _SLACK = 65_536
 
 
-class StartCounts:
+class StartCounts(State):
     """How many rows are kept at each start; only the head is ever looked at."""
+
+    layouts = ("_runs",)
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._runs = TimeRuns(store)
-
-    @property
-    def bytes(self) -> int:
-        return self._runs.bytes
-
-    def segments(self) -> list[Segment]:
-        return self._runs.segments()
 
     def add(self, start: Int64Array, weight: Int64Array) -> None:
         if len(start):
@@ -58,6 +57,10 @@ class StartCounts:
 
     def clear(self) -> None:
         self._runs = TimeRuns(self._store)
+
+    @classmethod
+    def hand_over(cls, old: Sequence[Self], new: Sequence[Self], route: Route) -> None:
+        """Counts do not say whose starts they are: the operator counts again what its new states keep."""
 
 
 def _sums(entries: Columns) -> tuple[Int64Array, Int64Array]:

@@ -1,0 +1,96 @@
+"""Level 0: where data comes in. Rows become elements, stateless operators run, and the result goes to the shards.
+
+Everything here is linear: what two senders have is the sum of what each has. So a sender works on the part of a stream
+that it read, as if the other streams were empty.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from attrs import Factory, define
+
+from headwater.clock.frontier import Seen
+from headwater.model.delta import Delta
+from headwater.model.time import BEGINNING
+from headwater.runtime.bundles import Bundle, bundles_for
+from headwater.runtime.layout import Layout
+from headwater.runtime.stage import Worked
+from headwater.runtime.tick import Tick
+from headwater.sinks.base import Staged, Stager
+
+
+class Arrivals(NamedTuple):
+    """What one sender has read, by stream."""
+
+    deltas: dict[str, Delta]
+    seen: dict[str, tuple[Seen, ...]]
+
+
+@define
+class SenderOutput:
+    """What a sender leaves behind, besides the bundles."""
+
+    seen: dict[str, tuple[Seen, ...]] = Factory(dict)
+    staged: dict[str, Staged] = Factory(dict)
+    """By query: of the queries that need no state."""
+    worked: dict[str, Worked] = Factory(dict)
+    rows: dict[str, int] = Factory(dict)
+    """By stream: what came, on time."""
+    late: dict[str, int] = Factory(dict)
+    bad: dict[str, int] = Factory(dict)
+    diverted: dict[str, list[str]] = Factory(dict)
+    """By stream of late or malformed rows that no query reads: files."""
+    seconds: float = 0.0
+
+
+def send(
+    layout: Layout,
+    tick: Tick,
+    arrivals: Arrivals,
+    *,
+    sender: int,
+    stagers: Mapping[str, Stager],
+    staging: str,
+    constants: Mapping[str, Delta] | None = None,
+) -> tuple[SenderOutput, list[tuple[int, int, Bundle]]]:
+    """The bundles of one sender, one for each shard of each level, and its part of the answers that need no state.
+
+    ``constants`` by node key: sent once, by the driver.
+    """
+    began = time.perf_counter()
+    out = SenderOutput(seen=arrivals.seen)
+    made = _made(layout, arrivals.deltas, constants or {}, out)
+    for query in layout.levels[0].queries:
+        delta = made[layout.graph.queries[query]].consolidate()
+        if len(delta) and query in stagers:
+            out.staged[query] = stagers[query].stage(tick.number, sender, delta, staging)
+    edges = [layout.edges[e] for e in layout.levels[0].outgoing]
+    bundles = list(bundles_for(edges, made, None, arrivals.seen, tick.shards))
+    out.seconds = time.perf_counter() - began
+    return out, bundles
+
+
+def _made(
+    layout: Layout, deltas: Mapping[str, Delta], constants: Mapping[str, Delta], out: SenderOutput
+) -> dict[int, Delta]:
+    made: dict[int, Delta] = {}
+    for i in layout.levels[0].nodes:
+        node = layout.graph.nodes[i]
+        if node.source is not None:
+            made[i] = deltas.get(node.source, Delta.empty(node.schema))
+            continue
+        assert node.operator is not None
+        inputs = tuple(made[child] for child in node.inputs)
+        if not node.inputs:
+            made[i] = constants.get(node.key, Delta.empty(node.schema))
+        elif not any(map(len, inputs)):
+            made[i] = Delta.empty(node.schema)
+        else:
+            began = time.perf_counter()
+            made[i] = node.operator.step(None, inputs, (BEGINNING,) * len(inputs)).delta
+            rows = sum(map(len, inputs))
+            out.worked[node.key] = Worked(rows, len(made[i]), time.perf_counter() - began)
+    return made

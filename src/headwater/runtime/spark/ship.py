@@ -1,0 +1,181 @@
+"""Send the package, and modules of the user's, to machines that do not have them."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import re
+import socket
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import headwater
+from headwater.errors import HeadwaterError, InputError
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+REQUIRED = ("attrs", "duckdb", "numba", "numpy", "pandas", "pyarrow")
+"""The packages that tasks import; these are compiled, so they cannot be sent along."""
+
+_MOST_BYTES = 64 << 20
+_LIKE_BEFORE = (1980, 1, 1, 0, 0, 0)  # equal files make equal archives, whenever they were written
+
+_outbox: list[tempfile.TemporaryDirectory[str]] = []
+"""Where archives lie while executors may fetch them; removed when the process ends."""
+
+
+def package(spark: SparkSession) -> None:
+    """Send this package; tasks use it instead of any that is installed, so that it is the driver's."""
+    source = Path(headwater.__file__).resolve().parent
+    files = {f"package/headwater/{name}": data for name, data in _package_files(source)}
+    digest = _digest(files)
+    stub = Path(__file__).with_name("unpack.py").read_text().replace("DIGEST_OF_THE_PACKAGE", digest)
+    _send(spark.sparkContext, f"headwater_{digest}.zip", files | {"headwater/__init__.py": stub.encode()})
+
+
+def modules(spark: SparkSession, paths: Iterable[str | os.PathLike[str]]) -> None:
+    """Make modules importable in tasks: folders with modules and packages, single ``.py`` files, or zip and wheel archives.
+
+    On one machine the tasks look into the folders themselves; on a cluster they get a copy as it is now.
+    """
+    context = spark.sparkContext
+    for path in map(Path, paths):
+        if not path.exists():
+            raise InputError("NO_MODULES", f'there is no folder or file "{path}" to find modules in')
+        if context.master.startswith("local"):
+            add_python_path(context, path if path.is_dir() or path.suffix != ".py" else path.parent)
+            continue
+        if path.suffix in {".zip", ".whl", ".egg"}:
+            _add(context, path.resolve())
+            continue
+        files = dict(_package_files(path) if _is_package(path) else _module_files(path))
+        if _is_package(path):
+            files = {f"{path.resolve().name}/{name}": data for name, data in files.items()}
+        if sum(map(len, files.values())) > _MOST_BYTES:
+            raise InputError(
+                "TOO_MANY_MODULES",
+                f'cannot send folder "{path}" to the tasks: its modules have more than {_MOST_BYTES >> 20} MB',
+                hint="Put the modules that functions need into a folder of their own.",
+            )
+        if files:
+            _send(context, f"modules_{_digest(files)}.zip", files)
+
+
+def add_python_path(context: SparkContext, path: Path) -> None:
+    """Let the Python workers that start from now on look there for modules."""
+    folders = [folder for folder in context.environment.get("PYTHONPATH", "").split(os.pathsep) if folder]
+    if str(path.resolve()) not in folders:
+        context.environment["PYTHONPATH"] = os.pathsep.join([*folders, str(path.resolve())])
+
+
+def check_workers(spark: SparkSession) -> None:
+    """Ask the workers of every executor for their Python and packages; raises ``WORKER_PACKAGES`` or ``WORKER_PYTHON``."""
+    context = spark.sparkContext
+    tasks = max(context.defaultParallelism, 2)
+    try:
+        answers = context.parallelize(range(tasks), tasks).mapPartitions(_question(REQUIRED)).collect()
+    except Exception as problem:  # whatever keeps a worker from starting; Spark wraps it into a Java error
+        raise _worker_problem(context, problem) from problem
+    lacking = {host: missing for host, missing in answers if missing}
+    if lacking:
+        names = sorted({name for missing in lacking.values() for name in missing})
+        raise HeadwaterError(
+            "WORKER_PACKAGES",
+            f"the Python of Spark's workers lacks {', '.join(names)}",
+            detail=f'It is "{context.pythonExec}", on {", ".join(sorted(lacking))}.',
+            hint=f"On every machine of the cluster: {context.pythonExec} -m pip install {' '.join(names)}",
+        )
+
+
+def _question(packages: tuple[str, ...]) -> Any:
+    """A function that is sent by value, since a worker without the packages could not import it from here."""
+
+    def ask(_: Iterator[int]) -> Iterator[tuple[str, list[str]]]:
+        import importlib.util
+        import socket
+
+        yield socket.gethostname(), [name for name in packages if importlib.util.find_spec(name) is None]
+
+    return ask
+
+
+def _worker_problem(context: SparkContext, problem: Exception) -> HeadwaterError:
+    said = str(problem)
+    here = f"{sys.version_info.major}.{sys.version_info.minor}"
+    versions = re.search(r"PYTHON_VERSION_MISMATCH\][^\n]*?(\d+\.\d+)", said)
+    if versions:
+        return HeadwaterError(
+            "WORKER_PYTHON",
+            f"Spark's workers run Python {versions[1]}, the driver on {socket.gethostname()} runs {here}",
+            detail=f'The workers run "{context.pythonExec}".',
+            hint=f"Install Python {here} on the cluster and name it in PYSPARK_PYTHON before Spark starts.",
+        )
+    if "Cannot run program" in said:
+        return HeadwaterError(
+            "WORKER_PYTHON",
+            f'there is no "{context.pythonExec}" on a machine of the cluster',
+            hint=f"Name its Python {here} in PYSPARK_PYTHON before Spark starts.",
+        )
+    return HeadwaterError(
+        "WORKER_PYTHON", "the Python workers of Spark could not start", detail=said.strip().splitlines()[-1]
+    )
+
+
+def _is_package(path: Path) -> bool:
+    return (path / "__init__.py").is_file()
+
+
+def _package_files(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """Everything in a package that is no cache."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            yield path.relative_to(folder).as_posix(), path.read_bytes()
+
+
+def _module_files(path: Path) -> Iterator[tuple[str, bytes]]:
+    """A module; or the modules of a folder and the packages in it, but not whatever else lies there."""
+    if path.is_file():
+        yield path.name, path.read_bytes()
+        return
+    for inner in sorted(path.iterdir()):
+        if inner.suffix == ".py":
+            yield inner.name, inner.read_bytes()
+        elif _is_package(inner):
+            for name, data in _package_files(inner):
+                yield f"{inner.name}/{name}", data
+
+
+def _digest(files: dict[str, bytes]) -> str:
+    digest = hashlib.sha256()
+    for name, data in sorted(files.items()):
+        digest.update(f"{name} {len(data)} ".encode() + data)
+    return digest.hexdigest()[:16]
+
+
+def _send(context: SparkContext, name: str, files: dict[str, bytes]) -> None:
+    """Send an archive, unless one of the same content was sent before: its name tells."""
+    if not _outbox:
+        _outbox.append(tempfile.TemporaryDirectory(prefix="headwater-"))
+    archive = Path(_outbox[0].name) / name
+    if not archive.exists():
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as writer:
+            for member, data in files.items():
+                writer.writestr(zipfile.ZipInfo(member, _LIKE_BEFORE), data, zipfile.ZIP_DEFLATED)
+        archive.write_bytes(packed.getvalue())
+    _add(context, archive)
+
+
+def _add(context: SparkContext, archive: Path) -> None:
+    if any(url.rsplit("/", 1)[-1] == archive.name for url in context.listFiles):
+        return
+    path = list(sys.path)
+    context.addPyFile(str(archive))
+    sys.path[:] = path  # addPyFile puts it on the driver's path as well, which has the real thing

@@ -1,0 +1,109 @@
+"""Ticks by hand: deltas and frontiers in, each query's step out, on any executor. For recordings and tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from headwater.algebra.nodes import Plan
+from headwater.model.delta import Delta
+from headwater.model.time import BEGINNING
+from headwater.operators.base import Step
+from headwater.operators.constant import ConstantOperator
+from headwater.runtime.executor import Executor, LocalExecutor, Records, TickJob, TickResult
+from headwater.runtime.graph import Graph
+from headwater.runtime.layout import Layout, cut
+from headwater.runtime.lower import Lowering
+from headwater.runtime.tick import Tick
+from headwater.sinks.base import Staged
+from headwater.sinks.parts import DeltaStager
+
+
+class Stepped(NamedTuple):
+    """A query to be run by hand."""
+
+    name: str
+    plan: Plan
+    speculative: bool = False
+
+
+def graph_of(queries: Iterable[Stepped]) -> Graph:
+    """One graph for all of them."""
+    graph = Graph()
+    lowering = Lowering(graph)
+    for name, plan, speculative in queries:
+        lowering.add_query(name, plan, speculative=speculative)
+    return graph
+
+
+def constants_of(layout: Layout) -> dict[str, Delta]:
+    """The rows of every constant in the plans, by node key."""
+    nodes = [layout.graph.nodes[i] for i in layout.constants]
+    return {n.key: n.operator.rows_as_delta() for n in nodes if isinstance(n.operator, ConstantOperator)}
+
+
+def merged(records: Records, changed: Records) -> Records:
+    """The records after a tick."""
+    return {shard: records.get(shard, {}) | changed.get(shard, {}) for shard in records.keys() | changed.keys()}
+
+
+class StepRunner:
+    """Runs queries tick by tick; whoever calls brings the rows and says how far the streams are."""
+
+    def __init__(
+        self,
+        queries: Sequence[Stepped],
+        *,
+        shards: int = 1,
+        folder: Path | None = None,
+        executor: Executor | None = None,
+    ) -> None:
+        self.layout = cut(graph_of(queries))
+        self._shards, self._executor = shards, executor or LocalExecutor()
+        self._folder = folder
+        self._records: Records = {}
+        self._constants = constants_of(self.layout)
+        self._frontiers = dict.fromkeys(self.layout.graph.sources, BEGINNING)
+        self._newest: dict[str, int] = {}
+        self._ticks = 0
+
+    def tick(self, deltas: Mapping[str, Delta], frontiers: Mapping[str, int]) -> dict[str, Step]:
+        """One unit of progress: the sources' deltas, then their new frontiers (absent: as before)."""
+        result = self.run(deltas, frontiers)
+        schemas = {name: self.layout.graph.nodes[i].schema for name, i in self.layout.graph.queries.items()}
+        return {
+            name: Step(Delta.concat(schema, list(map(_read, result.staged.get(name, ())))), result.frontiers[name])
+            for name, schema in schemas.items()
+        }
+
+    def run(self, deltas: Mapping[str, Delta], frontiers: Mapping[str, int]) -> TickResult:
+        known = {name: delta for name, delta in deltas.items() if name in self._frontiers}
+        for name, frontier in frontiers.items():
+            if name in self._frontiers:
+                self._frontiers[name] = max(self._frontiers[name], frontier)
+        for name, delta in known.items():
+            self._newest[name] = max(self._newest.get(name, BEGINNING), delta.largest_start())
+        self._ticks += 1
+        tick = Tick(self._ticks, self._shards, given=dict(self._frontiers), newest=dict(self._newest))
+        job = TickJob(
+            tick,
+            self.layout,
+            self._records,
+            dict.fromkeys(self.layout.graph.queries, DeltaStager()),
+            str(self._folder / "segments") if self._folder else None,
+            str(self._folder / "staged") if self._folder else "",
+            known,
+            self._constants,
+        )
+        result = self._executor.run(job)
+        self._records, self._constants = merged(self._records, result.records), {}
+        return result
+
+
+def _read(part: Staged) -> Delta:
+    with pa.ipc.open_stream(part.data if part.data is not None else part.path) as reader:
+        table = reader.read_all().combine_chunks()
+    return Delta.from_batch(table.to_batches()[0])

@@ -1,0 +1,1 @@
+"""Data goes out: where the answers of a query are delivered."""

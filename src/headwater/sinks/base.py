@@ -1,0 +1,87 @@
+"""What a sink is.
+
+Everything a query answers in one tick is delivered under the tick's number. After a crash the last tick may be delivered
+again, with the same number and the same rows: a sink that can tell delivers exactly once.
+
+``stage`` runs where the answer is computed, often in a task on another machine; ``deliver`` runs in the driver, after the
+tick is committed. A sink object is pickled into tasks as ``stager()``: keep connections and callbacks out of it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from attrs import frozen
+
+from headwater.model.delta import Delta
+from headwater.model.schema import Schema
+
+
+class Guarantee(StrEnum):
+    """How often a tick's rows arrive, come what may."""
+
+    EXACTLY_ONCE = "exactly once"
+    AT_LEAST_ONCE = "at least once"
+
+
+@frozen
+class Output:
+    """What a query delivers."""
+
+    query: str
+    schema: Schema
+    speculative: bool = False
+    """Results may be repaired: the sink gets a changelog. Otherwise rows are final and only ever added."""
+    timestamps: bool = True
+    """Are its instants microseconds since the epoch? Else they are plain numbers."""
+    origin: str = ""
+    """Names the checkpoint whose ticks these are: tick 7 of another one is another tick."""
+
+
+class Staged(NamedTuple):
+    """One part of a tick's answer, kept until it is delivered: rows inside, or the path of a file."""
+
+    rows: int
+    data: bytes | None = None
+    path: str | None = None
+
+
+class Stager(ABC):
+    """The part of a sink that works in the tasks. Picklable, without Spark."""
+
+    @abstractmethod
+    def stage(self, tick: int, shard: int, delta: Delta, folder: str) -> Staged:
+        """Put a non-empty, consolidated part of the answer aside, under a name never used before.
+
+        ``folder`` belongs to the checkpoint and lives until the tick after has been committed.
+        """
+
+
+class Sink(ABC):
+    """Where a query's answers go."""
+
+    guarantee: Guarantee = Guarantee.AT_LEAST_ONCE
+    spark: Any = None
+    """The Spark session, set by the engine before ``open``; None without Spark."""
+
+    def open(self, output: Output) -> None:
+        """Once, in the driver, before anything is delivered; a place that cannot be written is an error here."""
+        self.output = output
+
+    @abstractmethod
+    def stager(self) -> Stager:
+        """What stages its rows."""
+
+    @abstractmethod
+    def deliver(self, tick: int, parts: Sequence[Staged], frontier: int) -> None:
+        """A whole tick's answer; after a crash perhaps for a second time. Nothing before the frontier changes any more."""
+
+    def close(self) -> None:  # noqa: B027 - most have nothing to close
+        """The query has stopped."""
+
+    def describe(self) -> dict[str, Any]:
+        """What it is, for EXPLAIN and messages."""
+        return {"sink": type(self).__name__, "delivery": str(self.guarantee)}

@@ -1,0 +1,141 @@
+"""How a table becomes a file: Parquet, CSV, or a JSON object a line."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.errors import InputError
+from headwater.model.arrays import view
+from headwater.model.schema import sql_name
+
+_BATCH = 100_000
+
+
+class FileFormat(ABC):
+    """Writes tables. Picklable."""
+
+    name: str
+    extension: str
+
+    @abstractmethod
+    def write(self, table: pa.Table, stream: Any) -> None: ...
+
+    def check(self, schema: pa.Schema) -> None:  # noqa: B027 - most can hold everything
+        """Is there a column that such a file cannot hold?"""
+
+
+class ParquetFormat(FileFormat):
+    """Whole numbers and times as differences, texts through a dictionary: a third smaller and faster than Arrow's default."""
+
+    name, extension = "parquet", ".parquet"
+
+    def __init__(self, compression: str = "snappy") -> None:
+        if compression not in ("snappy", "zstd", "lz4", "none"):
+            raise InputError(
+                "UNKNOWN_COMPRESSION",
+                f'there is no compression "{compression}" of Parquet files',
+                hint="Write snappy, zstd, lz4 or none.",
+            )
+        self.compression = compression
+
+    def write(self, table: pa.Table, stream: Any) -> None:
+        import pyarrow.parquet as pq
+
+        texts = [f.name for f in table.schema if pa.types.is_string(f.type)]
+        differences = {f.name: "DELTA_BINARY_PACKED" for f in table.schema if _is_whole(f.type)}
+        pq.write_table(
+            table, stream, compression=self.compression, use_dictionary=texts or False, column_encoding=differences or None
+        )
+
+
+def _is_whole(type_: pa.DataType) -> bool:
+    return pa.types.is_integer(type_) or pa.types.is_timestamp(type_) or pa.types.is_date32(type_)
+
+
+class CsvFormat(FileFormat):
+    """With a line of names. Texts are in quotes, NULL is nothing at all, so that it differs from an empty text."""
+
+    name, extension = "csv", ".csv"
+
+    def check(self, schema: pa.Schema) -> None:
+        for field in schema:
+            if pa.types.is_nested(field.type) or pa.types.is_binary(field.type):
+                raise InputError(
+                    "CSV_TYPE",
+                    f'column "{field.name}" is {sql_name(field.type)}, which a CSV file cannot hold',
+                    hint="Write parquet or json, or turn the column into a STRING.",
+                )
+
+    def write(self, table: pa.Table, stream: Any) -> None:
+        from pyarrow import csv
+
+        csv.write_csv(table, stream)
+
+
+class JsonFormat(FileFormat):
+    """One object a line, values as ``headwater replay`` prints them: ISO times, base64, decimals and NaN as texts."""
+
+    name, extension = "json", ".json"
+
+    def write(self, table: pa.Table, stream: Any) -> None:
+        from headwater.operators.expression import connection
+
+        pairs = ", ".join(f"{_quoted(f.name)}: {_json(table.column(f.name), f)}" for f in table.schema)
+        database = connection()
+        database.register("_table", table)
+        try:
+            lines = database.sql(f"SELECT to_json({{{pairs}}})::VARCHAR || chr(10) FROM _table")
+            for batch in lines.to_arrow_reader(_BATCH):
+                stream.write(_text(batch.column(0)))
+        finally:
+            database.unregister("_table")
+
+
+def _text(lines: pa.Array) -> pa.Buffer:
+    """The lines one after another: that is how Arrow keeps them."""
+    wide = pa.types.is_large_string(lines.type)
+    _, offsets, text = lines.buffers()
+    places = view(offsets, np.int64 if wide else np.int32)
+    first, last = int(places[lines.offset]), int(places[lines.offset + len(lines)])
+    return text.slice(first, last - first)
+
+
+def _json(column: pa.ChunkedArray, field: pa.Field) -> str:
+    name = '"' + field.name.replace('"', '""') + '"'
+    if pa.types.is_floating(field.type) and pc.all(pc.is_finite(column), min_count=0).as_py():
+        return name  # DuckDB writes NaN and Infinity bare, which is no JSON, so they need care; but they are rare
+    return _json_value(name, field.type, 0)
+
+
+def _json_value(value: str, type_: pa.DataType, depth: int) -> str:
+    """The SQL expression of what ``to_json`` shall print for a value."""
+    if pa.types.is_floating(type_):
+        return (
+            f"CASE WHEN isfinite({value}) THEN to_json({value}) WHEN isnan({value}) THEN to_json('NaN')"
+            f" WHEN {value} > 0 THEN to_json('Infinity') WHEN {value} < 0 THEN to_json('-Infinity') END"
+        )
+    if pa.types.is_decimal(type_):
+        return f"{value}::VARCHAR"
+    if pa.types.is_timestamp(type_):
+        return f"replace({value}::VARCHAR, ' ', 'T')"
+    if pa.types.is_binary(type_) or pa.types.is_large_binary(type_):
+        return f"to_base64({value})"
+    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
+        item = f"v{depth}"
+        return f"list_transform({value}, lambda {item}: {_json_value(item, type_.value_type, depth + 1)})"
+    if pa.types.is_struct(type_):
+        fields = [type_.field(i) for i in range(type_.num_fields)]
+        inside = (
+            f"{_quoted(f.name)}: {_json_value(f'struct_extract({value}, {_quoted(f.name)})', f.type, depth)}" for f in fields
+        )
+        return f"CASE WHEN {value} IS NOT NULL THEN {{{', '.join(inside)}}} END"
+    return value
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,161 @@
+"""Files in a folder, one or more a tick: Parquet, CSV or JSON. Exactly once.
+
+    answers/
+      _headwater.json             whose answers these are, and the last tick that is complete
+      _staged/                    written by tasks, not part of the answer yet
+      tick-00000012-0000.parquet  part 0 of tick 12
+
+Tasks write whole files under ``_staged``; delivery only renames them. The name follows from tick and part, so a part that is
+delivered again is seen to be there. Readers skip names that begin with an underscore.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+from headwater.errors import InputError, StateError
+from headwater.model.delta import Delta
+from headwater.sinks.base import Guarantee, Output, Sink, Staged, Stager
+from headwater.sinks.file_formats import FileFormat
+from headwater.sinks.folder import Folder, split_place
+from headwater.sinks.parts import missing
+from headwater.sinks.tables import arrow_schema, check_names, to_table
+
+RECORD = "_headwater.json"
+STAGED = "_staged"
+_VERSION = 1
+_TICK = re.compile(r"tick-(\d+)-")
+
+
+class FileStager(Stager):
+    """Writes a part in its final form."""
+
+    def __init__(self, output: Output, folder: Folder, format_: FileFormat) -> None:
+        self.output, self.folder, self.format = output, folder, format_
+
+    def stage(self, tick: int, shard: int, delta: Delta, folder: str) -> Staged:
+        table = to_table(self.output, delta, tick)
+        name = f"tick-{tick:08d}-{shard:04d}-{uuid.uuid4().hex}{self.format.extension}"
+        staged = self.folder / STAGED
+        with staged.writing(name) as stream:
+            self.format.write(table, stream)
+        return Staged(table.num_rows, path=f"{staged}/{name}")
+
+
+class FileSink(Sink):
+    """A folder of files."""
+
+    guarantee = Guarantee.EXACTLY_ONCE
+
+    def __init__(self, place: str | os.PathLike[str], format_: FileFormat) -> None:
+        self.folder, self.format = Folder(place), format_
+        self._last = -1
+
+    def open(self, output: Output) -> None:
+        super().open(output)
+        check_names(output)
+        self.format.check(arrow_schema(output))
+        (self.folder / STAGED).make()
+        found = self.folder.read(RECORD)
+        if found is None:
+            self._claim()
+        else:
+            self._last = self._checked(found)
+        self._clean(self._last)
+
+    def stager(self) -> Stager:
+        return FileStager(self.output, self.folder, self.format)
+
+    def deliver(self, tick: int, parts: Sequence[Staged], frontier: int) -> None:
+        if tick > self._last:
+            for number, part in enumerate(parts):
+                self._deliver_part(part, f"tick-{tick:08d}-{number:04d}{self.format.extension}")
+            self._write_record(tick, frontier)
+            self._last = tick
+        self._clean(tick)
+
+    def describe(self) -> dict[str, Any]:
+        return {"sink": self.format.name, "path": str(self.folder), "delivery": str(self.guarantee)}
+
+    def _deliver_part(self, part: Staged, name: str) -> None:
+        assert part.path is not None
+        if self.folder.exists(name):  # an earlier delivery came so far
+            return
+        _, staged = split_place(part.path)
+        if not self.folder.exists(f"{STAGED}/{staged}"):
+            raise missing(part.path)
+        self.folder.move(f"{STAGED}/{staged}", name)
+
+    def _clean(self, tick: int) -> None:
+        """Delete what was staged for this tick and before but not delivered: attempts that failed, or came second."""
+        staged = self.folder / STAGED
+        for name in staged.names():
+            found = _TICK.match(name)
+            if found and int(found[1]) <= tick:
+                staged.delete(name)
+
+    # -- whose folder it is ---------------------------------------------------------------------------------------------
+
+    def _claim(self) -> None:
+        others = [name for name in self.folder.names() if not name.startswith(("_", "."))]
+        if others:
+            raise InputError(
+                "FOLDER_NOT_EMPTY",
+                f'"{self.folder}" already has files that no query of Headwater wrote',
+                detail=f"One of them is {others[0]}.",
+                hint="Write into an empty folder: readers could not tell the rows apart.",
+            )
+        self._write_record(-1, None)
+
+    def _identity(self) -> dict[str, Any]:
+        """What must not change in the life of a folder."""
+        output = self.output
+        columns = {field.name: str(field.type) for field in arrow_schema(output)}
+        return {"query": output.query, "origin": output.origin, "format": self.format.name, "columns": columns}
+
+    def _write_record(self, tick: int, frontier: int | None) -> None:
+        record = {"version": _VERSION, **self._identity(), "last_tick": tick, "frontier": frontier}
+        self.folder.write_atomically(RECORD, json.dumps(record, indent=1).encode())
+
+    def _checked(self, found: bytes) -> int:
+        """The last complete tick, if the folder is this query's."""
+        try:
+            record = json.loads(found)
+            last, version = int(record["last_tick"]), int(record["version"])
+        except (ValueError, KeyError, TypeError) as problem:
+            raise StateError("SINK_DAMAGED", f'"{self.folder}/{RECORD}" cannot be read', detail=repr(problem)) from problem
+        if version != _VERSION:
+            raise StateError(
+                "SINK_VERSION",
+                f'"{self.folder}" was written in version {version} of the layout, this is version {_VERSION}',
+                hint="Write into a new folder.",
+            )
+        for name, mine in self._identity().items():
+            if record.get(name) != mine:
+                raise self._of_another(name, record.get(name), mine)
+        return last
+
+    def _of_another(self, name: str, theirs: Any, mine: Any) -> InputError:
+        said = {
+            "query": f'the answers of "{theirs}"',
+            "origin": f'answers of "{self.output.query}" that were computed under another checkpoint',
+            "format": f"{theirs} files",
+            "columns": f"rows with other columns than \"{self.output.query}\" has",
+        }
+        told = f"They are {_listed(theirs)} there, and {_listed(mine)} here." if name == "columns" else ""
+        going_on = "Go on with that checkpoint, write" if name == "origin" else "Write"
+        return InputError(
+            "FOLDER_OF_ANOTHER",
+            f'"{self.folder}" holds {said[name]}',
+            detail=told,
+            hint=f"{going_on} into a new folder, or delete this one.",
+        )
+
+
+def _listed(columns: dict[str, str]) -> str:
+    return ", ".join(f"{name} {type_}" for name, type_ in columns.items())

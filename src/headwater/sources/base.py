@@ -1,0 +1,109 @@
+"""What a source is.
+
+A source says how Spark streams it: either as *splits*, small rows that name pieces of the input, which the tasks then read
+themselves as Arrow (no row of it ever becomes a row of the JVM), or as *rows*, any streaming DataFrame. Spark owns offsets,
+replay and rate limits of both. Without Spark, ``poll`` gives the splits.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import pyarrow as pa
+
+from headwater.model.schema import Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Malformed = Literal["fail", "divert"]
+
+Split = dict[str, Any]
+"""A piece of input that one task reads: plain values only (it goes through JSON and through Spark rows)."""
+
+
+class BadRows(NamedTuple):
+    """Rows that are not what the stream declares, kept as text."""
+
+    where: pa.Array
+    """STRING: the file, or whatever names the place."""
+    line: pa.Array
+    """BIGINT, NULL where there are no lines."""
+    reason: pa.Array
+    """STRING."""
+    raw: pa.Array
+    """STRING: the row as it came."""
+
+
+class Piece(NamedTuple):
+    """What a reader found: good rows with the declared columns and types, and the rows that are no such thing."""
+
+    rows: pa.RecordBatch
+    bad: BadRows | None = None
+    partition: str = ""
+    """The partition of the source that they came through, where it has any (each has a clock of its own)."""
+    where: str = ""
+    """What names the place that they came from, for messages: a file, a range of events."""
+    promise: int | None = None
+    """The source's own word that nothing before this instant comes any more."""
+
+
+class Reader(ABC):
+    """Reads splits, in a task or in the driver. Picklable, without Spark. Never turns what it cannot read into NULL."""
+
+    @abstractmethod
+    def read(self, split: Split) -> Iterator[Piece]:
+        """The rows of one split in moderate batches (about 100,000 rows)."""
+
+
+class Polled(NamedTuple):
+    """What came since the offset, and the offset after it."""
+
+    splits: Sequence[Split]
+    offset: Any
+    """JSON values."""
+    finished: bool = False
+    """Nothing will ever come any more."""
+
+
+class Source(ABC):
+    """Where a stream's rows come from. ``schema`` is the declared one."""
+
+    schema: Schema
+    reader: Reader | None = None
+    """How tasks read the splits; None for a source of rows."""
+    finite: bool = False
+    """Does it end by itself?"""
+    durable: bool = True
+    """Can the same splits or rows be read again after a crash?"""
+    malformed: Malformed = "fail"
+    """What becomes of rows that are not what the stream declares."""
+
+    def splits(self, spark: SparkSession) -> DataFrame | None:
+        """A streaming DataFrame with one column ``split`` (STRING, JSON of a Split); None for a source of rows.
+
+        These may be coarse, a whole file each: the driver gives those of a batch to ``cut`` before tasks read them.
+        """
+        return None
+
+    def cut(self, splits: Sequence[Split]) -> list[Split]:
+        """Finer splits of the same rows in the same order, so that several tasks share what is large."""
+        return list(splits)
+
+    def rows(self, spark: SparkSession) -> DataFrame | None:
+        """A streaming DataFrame of rows as they come; None for a source of splits."""
+        return None
+
+    def native_batch(self, spark: SparkSession, splits: Sequence[Split]) -> DataFrame | None:
+        """The rows of these splits as a batch DataFrame that Spark reads by itself, if it can (stateless queries)."""
+        return None
+
+    def poll(self, offset: Any, rows: int) -> Polled:
+        """Without Spark: about so many rows at most since the offset (None: from the beginning)."""
+        raise NotImplementedError
+
+    def split_rows(self, split: Split) -> int | None:
+        """How many rows a split has, if that is known without reading it."""
+        return None

@@ -1,0 +1,94 @@
+"""Rows that are not what a stream declares: how they are kept, and how they become an error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from headwater.errors import StreamError
+from headwater.model.schema import Schema, sql_type
+from headwater.operators.expression import connection, quote
+from headwater.sources.base import BadRows
+
+BAD_SCHEMA = Schema.of(source="STRING", line="BIGINT", reason="STRING", row="STRING")
+"""The columns of ``<stream>_bad``."""
+
+_TYPES = [sql_type(name) for name in ("STRING", "BIGINT", "STRING", "STRING")]
+
+
+def no_bad_rows() -> BadRows:
+    return BadRows(*(pa.array([], t) for t in _TYPES))
+
+
+def bad_rows(
+    where: str, line: pa.Array | Sequence[int] | None, reason: pa.Array | Sequence[str], raw: pa.Array | Sequence[str]
+) -> BadRows:
+    """Bad rows of one place; ``line`` is None where there are no lines."""
+    rows = len(reason)
+    places = pa.repeat(pa.scalar(where, pa.string()), rows)
+    lines = pa.nulls(rows, pa.int64()) if line is None else pa.array(line, pa.int64())
+    return BadRows(places, lines, _strings(reason), _strings(raw))
+
+
+def unreadable(where: str, reason: str, raw: str = "", *, line: int | None = None) -> BadRows:
+    """One bad row for a whole file, or what is left of it."""
+    return bad_rows(where, None if line is None else [line], [reason], [raw])
+
+
+def all_bad_rows(parts: Sequence[BadRows | None]) -> BadRows:
+    """One after another."""
+    found = [p for p in parts if p is not None and len(p.reason)]
+    if len(found) < 2:
+        return found[0] if found else no_bad_rows()
+    return BadRows(*(pa.concat_arrays(columns) for columns in zip(*found, strict=True)))
+
+
+def bad_batch(bad: BadRows) -> pa.RecordBatch:
+    """Rows of ``BAD_SCHEMA``."""
+    return pa.RecordBatch.from_arrays(list(bad), schema=BAD_SCHEMA.to_arrow())
+
+
+def bad_row_error(stream: str, bad: BadRows) -> StreamError:
+    """What FAIL says: the first of them."""
+    where, line, reason, raw = (column[0].as_py() for column in bad)
+    place = ", ".join([*([where] if where else []), *([f"line {line}"] if line is not None else [])])
+    shown = f"{place}: {_shortened(raw)}" if place and raw else place or _shortened(raw)
+    return StreamError(
+        "BAD_ROW",
+        f'stream "{stream}" cannot take a row: {reason}',
+        detail=shown,
+        hint=f"Mend it; or keep such rows apart, in \"{stream}_bad\": malformed => 'divert'.",
+    )
+
+
+def rows_as_text(rows: pa.RecordBatch) -> pa.Array:
+    """Each row as a JSON object, whatever its types."""
+    if rows.num_rows == 0 or rows.num_columns == 0:
+        return pa.array(["{}"] * rows.num_rows, pa.string())
+    fields = ", ".join(f"{quote(name)} := c{i}" for i, name in enumerate(rows.schema.names))
+    plain = pa.table([_readable(c) for c in rows.columns], names=[f"c{i}" for i in range(rows.num_columns)])
+    found = connection().from_arrow(plain).project(f"CAST(to_json(struct_pack({fields})) AS VARCHAR) AS t")
+    return found.to_arrow_table().column("t").combine_chunks().cast(pa.string())
+
+
+def _readable(column: pa.Array) -> pa.Array:
+    """What DuckDB cannot read is shown as text."""
+    type_ = column.type
+    if pa.types.is_timestamp(type_) and type_.tz is not None:
+        return column.cast(pa.timestamp(type_.unit))
+    if pa.types.is_dictionary(type_):
+        return column.dictionary_decode()
+    return column
+
+
+def _strings(values: pa.Array | Sequence[str]) -> pa.Array:
+    if isinstance(values, (pa.Array, pa.ChunkedArray)):
+        whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+        return whole if whole.type == pa.string() else whole.cast(pa.string())
+    return pa.array(values, pa.string())
+
+
+def _shortened(text: str | None) -> str:
+    text = text or ""
+    return text if len(text) <= 500 else f"{text[:500]}…"
