@@ -147,6 +147,9 @@ ROWS = [
     (over(HOP.replace("4", "1"), COUNTED, S), "keys {k}; not null k,n,ws,we; uniform we,ws"),
     (over('session gap 3 partition by "k" as "ws", "we" BIGINT', COUNTED, S), "not null k,n,ws,we"),
     (over("granularity 5", COUNTED, S), "keys {k}; not null k,n"),
+    (over("sample 5", COUNTED, S), "keys {k}; not null k,n"),
+    (over('stamp "at"', COUNTED, S), "keys {k}; not null k,n,at; uniform at"),
+    (over("window range 2", 'stamp "at"', COUNTED, S), "not null k,n,at"),
     (over("split 1", COUNTED, S), "keys {k}; not null k,n"),
     (over("coalesce", COUNTED, S), "keys {k}; not null k,n"),
     (over("istream", COUNTED, S), "keys {k}; not null k,n"),
@@ -208,6 +211,10 @@ TIMES = [
     (over("granularity 5", WINDOW, CHRONONS), "lifetime 10; end ordered; ends"),
     (over("granularity 3", WINDOW, CHRONONS), "end ordered; ends"),
     (over("granularity 3", S), ""),
+    (over("granularity 5 offset 4", WINDOW, CHRONONS), "lifetime 10; end ordered; ends"),
+    (over("sample 5 offset 4", S), "lifetime 1; end ordered; ends"),
+    (over("sample 5", UNBOUNDED, CHRONONS), "lifetime 1; end ordered; ends; accumulates"),
+    (over('stamp "at"', S), "lifetime 1; end ordered; ends"),
     # The erratum of table 12.1: the last piece may be shorter.
     (over("split 3", WINDOW, CHRONONS), "ends"),
     (over("split 5", WINDOW, CHRONONS), "lifetime 5; end ordered; ends"),
@@ -308,6 +315,8 @@ def test_windows_of_one_instant_are_reducible():
     assert not snapshot_reducible(over("window range 1 slide 2", S))
     assert snapshot_reducible(over("granularity 1", S))
     assert not snapshot_reducible(over("granularity 2", S))
+    assert snapshot_reducible(over("sample 2", S))
+    assert snapshot_reducible(over('stamp "at"', S))
 
 
 def test_questions_about_columns():

@@ -61,7 +61,11 @@ def _line(plan: n.Plan) -> str:
         case n.SetOperation():
             return f"{name} {plan.kind.value}"
         case n.Granularity():
-            return f"{name} {plan.granule}"
+            return f"{name} {plan.granule}{f' offset {plan.offset}' if plan.offset else ''}"
+        case n.Sample():
+            return f"{name} {plan.period} offset {plan.offset}"
+        case n.Stamp():
+            return f"{name} {plan.column}"
         case n.Split():
             return f"{name} {plan.length}"
     return name

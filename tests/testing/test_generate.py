@@ -94,7 +94,7 @@ def test_plans_are_deep_varied_and_have_answers():
         assert extent(tried) < 80
         assert len(set(tried.schema.names)) == len(tried.schema)
     missing = {"Filter", "Project", "Union", "Join", "Distinct", "SetOperation", "Aggregate", "TimeWindow"} - set(kinds)
-    missing |= {"RowWindow", "Granularity", "Split", "Coalesce", "Istream", "Dstream"} - set(kinds)
+    missing |= {"Sample", "Stamp", "RowWindow", "Granularity", "Split", "Coalesce", "Istream", "Dstream"} - set(kinds)
     assert missing == set()
 
 

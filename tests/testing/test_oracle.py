@@ -30,12 +30,14 @@ from headwater.algebra.nodes import (
     Plan,
     Project,
     RowWindow,
+    Sample,
     Scalar,
     SessionWindow,
     SetKind,
     SetOperation,
     Source,
     Split,
+    Stamp,
     TimeWindow,
     TopK,
     Union,
@@ -126,6 +128,10 @@ THESIS = {
     "17.4, dstream": (Dstream(LEFT), "2:c | 5:ax3 c | 7:bx2"),
     # Dense between the granules, as Alg. 24 (the logical table 20.1 is empty at odd instants).
     "table 20.1, granularity": (Granularity(LEFT, 2), "2:ax3 | 3:ax3 | 4:ax3 b c | 5:ax3 b c | 6:bx2 | 7:bx2"),
+    "20.1, granularity with an offset": (Granularity(LEFT, 3, -1), "2:ax3 | 3:ax3 | 4:ax3 | 5:bx2 | 6:bx2 | 7:bx2"),
+    "table 20.1, as printed": (Sample(LEFT, 2), "2:ax3 | 4:ax3 b c | 6:bx2"),
+    "refreshed every 3 instants": (Sample(LEFT, 3, -1), "2:ax3 | 5:bx2"),
+    "with their instants": (Stamp(Sample(LEFT, 3, -1), "at"), "2:a,2x3 | 5:b,5x2"),
 }
 
 
@@ -220,7 +226,13 @@ def evaluate(plan: Plan, inputs: dict[str, Stream]) -> Stream:
         case SessionWindow():
             return session_windowed(plan, below[0])
         case Granularity():
-            return [below[0][t // plan.granule * plan.granule] for t in range(horizon)]
+            last = [t - (t - plan.offset) % plan.granule for t in range(horizon)]
+            return [below[0][t] if t >= 0 else Counter() for t in last]
+        case Sample():
+            seen = (t % plan.period == plan.offset % plan.period for t in range(horizon))
+            return [s if shown else Counter() for s, shown in zip(below[0], seen, strict=True)]
+        case Stamp():
+            return [Counter({(*row, t): n for row, n in s.items()}) for t, s in enumerate(below[0])]
         case Split() | Coalesce():
             return below[0]
         case Istream():

@@ -347,10 +347,31 @@ class RowWindow(_Unary):
 
 @frozen(cache_hash=True)
 class Granularity(_Unary):
-    """Γ: both ends rounded up to multiples of the granule (20.1, Alg. 24)."""
+    """Γ: both ends rounded up to k*granule + offset (20.1, Alg. 24): at each instant, what was valid at the last of these."""
 
     input: Plan = field(metadata=_INPUT)
     granule: int
+    offset: int = 0
+
+
+@frozen(cache_hash=True)
+class Sample(_Unary):
+    """At the instants k*period + offset the snapshots as they are, and nothing between (the refreshes of Golab 3.3.4)."""
+
+    input: Plan = field(metadata=_INPUT)
+    period: int
+    offset: int = 0
+
+
+@frozen(cache_hash=True)
+class Stamp(Plan):
+    """At each instant its rows with the instant as one more column, a BIGINT: tells equal rows of two instants apart."""
+
+    input: Plan = field(metadata=_INPUT)
+    column: str
+
+    def _schema(self) -> Schema:
+        return Schema((*self.input.schema.fields, Field(self.column, pa.int64(), nullable=False)))
 
 
 @frozen(cache_hash=True)

@@ -307,7 +307,15 @@ def _sort_key(cursor: Cursor, schema: Schema) -> n.SortKey:
 
 
 def _granularity(cursor: Cursor, below: n.Plan) -> n.Plan:
-    return n.Granularity(below, cursor.integer("a number of instants"))
+    return n.Granularity(below, cursor.integer("a number of instants"), _offset(cursor))
+
+
+def _sample(cursor: Cursor, below: n.Plan) -> n.Plan:
+    return n.Sample(below, cursor.integer("a number of instants"), _offset(cursor))
+
+
+def _stamp(cursor: Cursor, below: n.Plan) -> n.Plan:
+    return n.Stamp(below, cursor.name("the name of the instant in double quotes"))
 
 
 def _split(cursor: Cursor, below: n.Plan) -> n.Plan:
@@ -337,6 +345,8 @@ _RULES: dict[str, tuple[int, Callable[..., n.Plan]]] = {
     "session": (1, _session_window),
     "top": (1, _top),
     "granularity": (1, _granularity),
+    "sample": (1, _sample),
+    "stamp": (1, _stamp),
     "split": (1, _split),
     "coalesce": (1, _coalesce),
     "istream": (1, lambda cursor, below: n.Istream(below)),

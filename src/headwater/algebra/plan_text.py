@@ -198,8 +198,7 @@ def _(plan: n.RowWindow) -> str:
 
 @_line.register
 def _(plan: n.HopWindow) -> str:
-    offset = f" offset {plan.offset}" if plan.offset else ""
-    return f"hop size {plan.size} slide {plan.slide}{offset}{_ends(plan)}"
+    return f"hop size {plan.size} slide {plan.slide}{_offset(plan)}{_ends(plan)}"
 
 
 @_line.register
@@ -214,10 +213,9 @@ def _ends(plan: n.HopWindow | n.SessionWindow) -> str:
 @_line.register
 def _(plan: n.TopK) -> str:
     limit = "all" if plan.limit == INFINITY else plan.limit
-    offset = f" offset {plan.offset}" if plan.offset else ""
     order = f" by {', '.join(map(_sort_key, plan.order))}" if plan.order else ""
     rank = f" as {quoted(plan.rank)}" if plan.rank is not None else ""
-    return f"top {limit}{offset}{order}{_partition(plan.partition)}{rank}"
+    return f"top {limit}{_offset(plan)}{order}{_partition(plan.partition)}{rank}"
 
 
 def _sort_key(key: n.SortKey) -> str:
@@ -228,7 +226,21 @@ def _sort_key(key: n.SortKey) -> str:
 
 @_line.register
 def _(plan: n.Granularity) -> str:
-    return f"granularity {plan.granule}"
+    return f"granularity {plan.granule}{_offset(plan)}"
+
+
+@_line.register
+def _(plan: n.Sample) -> str:
+    return f"sample {plan.period}{_offset(plan)}"
+
+
+def _offset(plan: n.HopWindow | n.TopK | n.Granularity | n.Sample) -> str:
+    return f" offset {plan.offset}" if plan.offset else ""
+
+
+@_line.register
+def _(plan: n.Stamp) -> str:
+    return f"stamp {quoted(plan.column)}"
 
 
 @_line.register

@@ -372,6 +372,7 @@ def _(plan: n.SessionWindow, below: Rows) -> Rows:
 
 
 @_rows.register(n.Granularity)
+@_rows.register(n.Sample)
 @_rows.register(n.Split)
 @_rows.register(n.Coalesce)
 @_rows.register(n.Istream)
@@ -379,10 +380,17 @@ def _(plan: n.SessionWindow, below: Rows) -> Rows:
 def _(plan: n.Plan, below: Rows) -> Rows:
     """Each snapshot is a snapshot of the input or a part of one.
 
-    Split and coalesce change no snapshot (12.2, 12.3). Granularity shows that of the last granule (20.1), Istream a part
-    of that at t, Dstream of that at t-1 (17.3, 17.4).
+    Split and coalesce change no snapshot (12.2, 12.3). Granularity shows that of the last granule (20.1), a sample that at
+    t or nothing, Istream a part of that at t, Dstream of that at t-1 (17.3, 17.4).
     """
     return below
+
+
+@_rows.register
+def _(plan: n.Stamp, below: Rows) -> Rows:
+    """All rows of a snapshot have its instant."""
+    schema = _with_fields(below, Field(plan.column, pa.int64(), nullable=False))
+    return _made(schema, below.keys, below.uniform | {plan.column}, below.constants)
 
 
 @_rows.register

@@ -57,7 +57,7 @@ def _lifetime(plan: n.Plan, inputs: Sequence[Times]) -> int | None:
             return inputs[0].lifetime if inputs[0].lifetime == inputs[1].lifetime else None
         case n.Join(kind=n.JoinKind.INNER):  # what two intervals share is no longer than either
             return 1 if 1 in (inputs[0].lifetime, inputs[1].lifetime) else None
-        case n.Istream() | n.Dstream() | n.ToPositiveNegative():
+        case n.Istream() | n.Dstream() | n.ToPositiveNegative() | n.Sample() | n.Stamp():
             return 1
         case n.HopWindow(slide=slide):
             return slide

@@ -29,6 +29,18 @@ class Seen(NamedTuple):
     promise: int = BEGINNING
     """The source's own word: nothing before this instant comes any more, in any partition."""
 
+    def plus(self, other: Seen) -> Seen:
+        """Both sightings of one partition as one."""
+        return Seen(
+            self.partition,
+            max(self.newest, other.newest),
+            min(self.oldest, other.oldest),
+            self.rows + other.rows,
+            self.late + other.late,
+            self.bad + other.bad,
+            max(self.promise, other.promise),
+        )
+
 
 @frozen
 class StreamClock:

@@ -15,9 +15,11 @@ from headwater.algebra.nodes import (
     JoinKind,
     Plan,
     RowWindow,
+    Sample,
     SessionWindow,
     SetOperation,
     Split,
+    Stamp,
     TimeWindow,
     TopK,
 )
@@ -39,6 +41,8 @@ _KEEPERS: dict[type[Plan], str] = {
     TimeWindow: "a RANGE window",
     HopWindow: "a HOP window",
     Split: "RSTREAM",
+    Sample: "an answer that is refreshed",
+    Stamp: "an INTERNAL window",
 }
 _HINT = "Give it a bound, for example: WINDOW(RANGE 1 HOUR)."
 _SESSION_HINT = "A session stays for ever once it has ended."

@@ -31,6 +31,12 @@ def saturating_add(instants: Int64Array, amount: int) -> Int64Array:
     return np.where(instants > INFINITY - amount, INFINITY, instants + np.int64(amount))
 
 
+def round_up(instants: Int64Array, step: int, offset: int = 0) -> Int64Array:
+    """The first k*step + offset that is not before each instant; the end of time if that would come after it."""
+    room = (offset % step - instants % step) % step
+    return np.where(instants > INFINITY - room, INFINITY, instants + room)
+
+
 def render(instant: int) -> str:
     """The instant as a person reads it."""
     if instant == INFINITY:

@@ -65,6 +65,11 @@ class AlignOperator(Operator):
             return Step(out, INFINITY)
         return Step(out, min(frontier, state.starts.least(state.waiting.rows, frontier)))
 
+    def count_again(self, state: AlignState) -> None:
+        for part in state.waiting.between(state.waiting.frontier, INFINITY):
+            columns: Any = part
+            state.starts.add(columns["start"], columns["weight"].astype(np.int64))
+
     def _columns(self, delta: Delta) -> Columns:
         # An end at INFINITY passes with the frontier INFINITY, so it waits one instant before.
         columns: Columns = {"time": np.minimum(delta.end, INFINITY - 1), "start": delta.start, "end": delta.end}

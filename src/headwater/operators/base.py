@@ -94,7 +94,7 @@ class Operator(ABC):
             self.count_again(state)
 
     def route(self, old: Sequence[Any], routing: Routing, shards: int) -> Route:
-        """Where a row goes that the old states keep: most rows are kept under the key by which they are routed."""
+        """Where a row goes that the old states keep."""
         return route_by_key(shards)
 
     def count_again(self, state: Any) -> None:

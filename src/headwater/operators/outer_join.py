@@ -11,6 +11,7 @@ often it is in a matching pair. A match depends on the row's values alone, so al
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ from attrs import evolve
 from headwater.model.delta import Delta
 from headwater.model.functions import UserFunction
 from headwater.model.schema import Schema
-from headwater.operators.base import Operator, Step
+from headwater.operators.base import Operator, Routing, Step
 from headwater.operators.count_sweep import CountSweepOperator
 from headwater.operators.join import JoinOperator
 from headwater.operators.sweep import SweepState
@@ -66,6 +67,16 @@ class _MatchingOperator(Operator):
     def routing(self) -> tuple[tuple[str, ...] | None, ...]:
         return self._keys
 
+    def hand_over(self, old: Sequence[PartStates], new: Sequence[PartStates], routing: Routing) -> None:
+        for i, part in enumerate(self._parts):
+            side = self._side_of(part)
+            its_routing = routing if side is None else (routing[side],) * part.arity
+            part.hand_over([s.parts[i] for s in old], [s.parts[i] for s in new], its_routing)
+
+    @abstractmethod
+    def _side_of(self, part: Operator) -> int | None:
+        """The input whose rows the part counts; None for the join of both."""
+
     def new_state(self, store: Store) -> PartStates:
         return PartStates(*(part.new_state(store) for part in self._parts))
 
@@ -109,6 +120,9 @@ class SemiJoinOperator(_MatchingOperator):
         self._parts = [part for part in (self._distinct, self._join, self._count) if part is not None]
         self.retracts = self._count is None or speculative or not hold
         """Can the output contain negative weights?"""
+
+    def _side_of(self, part: Operator) -> int | None:
+        return None if part is self._join else int(part is self._distinct)
 
     def step(self, state: PartStates, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
         left, right = inputs
@@ -161,6 +175,9 @@ class OuterJoinOperator(_MatchingOperator):
         self._parts = [self._join, *self._counts.values()]
         self.retracts = revisable or speculative or not hold
         """Can the output contain negative weights? The pairs are emitted at once, and with revisable inputs revised."""
+
+    def _side_of(self, part: Operator) -> int | None:
+        return next((side for side, count in self._counts.items() if count is part), None)
 
     def step(self, state: PartStates, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
         state.reach(inputs)

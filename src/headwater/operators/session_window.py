@@ -22,13 +22,11 @@ from headwater.model.time import BEGINNING, INFINITY, saturating_add
 from headwater.operators.base import Operator, Step
 from headwater.operators.hop_window import instants
 from headwater.operators.row_elements import columns_of, identity_of
-from headwater.operators.sessions import Blocks, Joined, Points
+from headwater.operators.sessions import Blocks, Joined, OpenSessions, Points
 from headwater.state.columns import Columns, concat, rows_of, take
-from headwater.state.groups import LatestGroups
 from headwater.state.latest import Found
-from headwater.state.manifest import Scalars, State, agreed
+from headwater.state.manifest import Scalars, State
 from headwater.state.runs import TimeRuns
-from headwater.state.session_rows import SessionRows
 from headwater.state.store import Store
 
 _NO_NUMBERS = np.empty(0, np.int64)
@@ -37,27 +35,25 @@ _NO_NUMBERS = np.empty(0, np.int64)
 class SessionWindowState(State):
     """The sessions that are not final: their ends a partition, their rows, and when to look at them again."""
 
-    scalars: ClassVar[Scalars] = {"frontier": min, "shown_before": agreed, "next_id": None}
-    layouts = ("pending", "table", "members", "waiting", "closing")
+    scalars: ClassVar[Scalars] = {"frontier": min, "shown_before": min}
+    layouts = ("pending", "sessions", "waiting", "closing")
 
     def __init__(self, store: Store, types: dict[str, pa.DataType]) -> None:
         self._new = store, types
         self.frontier = BEGINNING
         self.shown_before = BEGINNING  # sessions that end before this are shown
-        self.next_id = 0
         self.clear()
 
     def clear(self) -> None:
         store, types = self._new
         self.pending = TimeRuns(store, constants=("weight",))  # strong: rows that are not final yet
-        self.table = LatestGroups(store, columns=dict.fromkeys(("first", "last", "id"), _NO_NUMBERS))
-        self.members = SessionRows(store, types)
+        self.sessions = OpenSessions(store, types)
         self.waiting = TimeRuns(store)  # partitions by the ends of their sessions that are not shown
         self.closing = TimeRuns(store)  # and of those that are shown
 
     @property
     def rows(self) -> int:
-        return self.pending.rows + self.members.rows
+        return self.pending.rows + self.sessions.members.rows
 
 
 class SessionWindowOperator(Operator):
@@ -158,8 +154,8 @@ class SessionWindowOperator(Operator):
     ) -> Delta:
         """Bring the sessions of the touched partitions up to date; what that changes of the sessions shown."""
         points = Points.arrange(fresh, others)
-        found = state.table.find(points.key)
-        known = blocks = Blocks.known(state.table, found)
+        found = state.sessions.table.find(points.key)
+        known = blocks = Blocks.known(state.sessions.table, found)
         results: list[Delta] = []
         revised = np.zeros(len(known.id), np.bool_)
         if (fresh["weight"] < 0).any():
@@ -176,7 +172,7 @@ class SessionWindowOperator(Operator):
             frontier=frontier,
         )
         if len(joined.crowded):
-            joined.choose_heirs(joined.crowded, state.members.counts(blocks.id[joined.crowded]))
+            joined.choose_heirs(joined.crowded, state.sessions.members.counts(blocks.id[joined.crowded]))
         shown = np.flatnonzero(joined.shown[joined.of_point])
         of = joined.of_point[shown]
         results.append(self._output(take(points.rows, shown), joined.first[of], joined.end[of]))
@@ -187,7 +183,7 @@ class SessionWindowOperator(Operator):
 
     def _take_apart(self, state: SessionWindowState, points: Points, revised: Blocks, results: list[Delta]) -> Points:
         """Sessions that lose rows: all their rows take part anew, with the others; what was shown of them goes."""
-        which, rows = state.members.load(revised.id)
+        which, rows = state.sessions.members.load(revised.id)
         ends = saturating_add(revised.last, self._gap)
         gone = np.flatnonzero(ends[which] < state.shown_before)
         of = which[gone]
@@ -207,7 +203,7 @@ class SessionWindowOperator(Operator):
         loaded = np.flatnonzero(joined.reshown | joined.moves)
         if len(loaded) == 0:
             return {}, _NO_NUMBERS
-        which, rows = state.members.load(joined.blocks.id[loaded])
+        which, rows = state.sessions.members.load(joined.blocks.id[loaded])
         block = loaded[which]
         session = joined.of_block[block]
         gone = np.flatnonzero((joined.reshown & joined.was_shown)[block])
@@ -241,8 +237,7 @@ class SessionWindowOperator(Operator):
         """The sessions as they are now; those that are final are forgotten."""
         new = np.flatnonzero((joined.heir < 0) & ~joined.final)
         number = joined.blocks.id[joined.heir] if len(joined.blocks.id) else np.zeros(len(joined.heir), np.int64)
-        number[new] = state.next_id + np.arange(len(new))
-        state.next_id += len(new)
+        number[new] = state.sessions.new_ids(len(new))
         self._save_members(state, joined, points, moved, number, known.id[revised])
         changed = np.zeros(len(points.key.low), np.bool_)
         changed[joined.key[~joined.steady & (~joined.final | (joined.parts > 0))]] = True
@@ -274,7 +269,7 @@ class SessionWindowOperator(Operator):
             session.append(moved[1])
         over = joined.moves | joined.final[joined.of_block]
         forgotten = np.concatenate([taken_apart, joined.blocks.id[over]])
-        state.members.change(number[np.concatenate(session)], concat(parts), forgotten)
+        state.sessions.members.change(number[np.concatenate(session)], concat(parts), forgotten)
 
     @staticmethod
     def _save_table(
@@ -292,4 +287,4 @@ class SessionWindowOperator(Operator):
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
         columns: Columns = {"first": joined.first[kept], "last": joined.last[kept], "id": number[kept]}
         there = Found(found.segment[changed], found.row[changed])
-        state.table.put(key.take(changed), offsets, columns, {}, sizes == 0, there)
+        state.sessions.table.put(key.take(changed), offsets, columns, {}, sizes == 0, there)

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
+import pyarrow as pa
 
+from headwater.kernels.groups import group_rows
 from headwater.kernels.sessions import join_sessions
 from headwater.kernels.sort import sort_by_key_time
 from headwater.model.arrays import BoolArray, Int64Array
 from headwater.model.identity import Identity
 from headwater.model.time import saturating_add
 from headwater.operators.row_elements import identity_of
-from headwater.state.columns import Columns
+from headwater.state.columns import Columns, take
 from headwater.state.groups import LatestGroups
 from headwater.state.latest import Found
+from headwater.state.manifest import Route, Scalars, State, rows_by_shard
+from headwater.state.session_rows import SessionRows
+from headwater.state.store import Store
 
 
 class Points(NamedTuple):
@@ -63,6 +69,41 @@ class Blocks(NamedTuple):
 def _before(mask: BoolArray) -> Int64Array:
     """How many are true before each place, and in all."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(mask, dtype=np.int64)])
+
+
+class OpenSessions(State):
+    """The sessions that are not final: their ends a partition, and their rows, each under its session's number."""
+
+    scalars: ClassVar[Scalars] = {"next_id": None}
+    layouts = ("table", "members")
+
+    def __init__(self, store: Store, types: Mapping[str, pa.DataType]) -> None:
+        self.table = LatestGroups(store, columns=dict.fromkeys(("first", "last", "id"), np.empty(0, np.int64)))
+        self.members = SessionRows(store, types)
+        self.next_id = 0
+
+    def new_ids(self, count: int) -> Int64Array:
+        self.next_id += count
+        return np.arange(self.next_id - count, self.next_id)
+
+    @classmethod
+    def hand_over(cls, old: Sequence[Self], new: Sequence[Self], route: Route) -> None:
+        """Numbers are given a shard, so that every session gets a new one; its rows go where its partition goes."""
+        for sessions in old:
+            key, (offsets, columns, _) = sessions.table.live()
+            named: Columns = {"low": key.low}
+            for shard, chosen in rows_by_shard(route(named)):
+                sizes = np.diff(offsets)[chosen]
+                moved = take(columns, group_rows(offsets, chosen))
+                new[shard]._take_in(sessions.members, key.take(chosen), sizes, moved)
+
+    def _take_in(self, members: SessionRows, key: Identity, sizes: Int64Array, sessions: Columns) -> None:
+        ids = self.new_ids(int(sizes.sum()))
+        which, rows = members.load(sessions["id"])  # type: ignore[arg-type]
+        self.members.change(ids[which], rows, ids[:0])
+        places = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        none = np.full(len(sizes), -1, np.int64)
+        self.table.put(key, places, sessions | {"id": ids}, {}, sizes == 0, Found(none, none))
 
 
 class Joined:

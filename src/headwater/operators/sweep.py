@@ -15,7 +15,7 @@ key is shown open-ended.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,14 +27,15 @@ from headwater.model.arrays import BoolArray, Int64Array
 from headwater.model.delta import Delta
 from headwater.model.identity import Identity, is_recoverable, recover
 from headwater.model.time import BEGINNING, INFINITY
-from headwater.operators.base import Operator, Step
+from headwater.operators.base import EVERY_COLUMN, Operator, Routing, Step
 from headwater.operators.endpoints import Segments, Swept, both_ends
+from headwater.operators.key_routes import route_by_part
 from headwater.state.aging import AgingKeys
 from headwater.state.buckets import ExpiryBuckets
 from headwater.state.columns import Columns, concat, rows_of, take
 from headwater.state.hold_counts import HoldCounts
 from headwater.state.latest import Found, LatestWins
-from headwater.state.manifest import Scalars, State, agreed
+from headwater.state.manifest import Route, Scalars, State, agreed, route_by_key
 from headwater.state.runs import TimeRuns
 from headwater.state.store import Store
 
@@ -264,6 +265,23 @@ class SweepOperator(Operator):
         if state.recent is not None:
             state.recent.expire(INFINITY)
 
+    # -- other shards -----------------------------------------------------------------------------------------------
+
+    def route(self, old: Sequence[SweepState], routing: Routing, shards: int) -> Route:
+        """By the key, unless rows are routed by a part of it: then by what is known of each key's columns."""
+        (whole, *_), (by, *_) = self.routing(), routing
+        if whole == by:
+            return route_by_key(shards)
+        assert whole is not None
+        assert by is not None
+        names = self.schema.names if whole == EVERY_COLUMN else whole
+        return route_by_part([names.index(name) for name in by], self._key_types, shards, map(_known, old))
+
+    def count_again(self, state: SweepState) -> None:
+        key, columns = state.base.live()
+        if len(key.low) and self._hold and not self._speculative:
+            state.holds.fill(columns["record"][:, -1])
+
     # -- key columns ------------------------------------------------------------------------------------------------
 
     def _payload(self, state: SweepState, swept: Swept, found: Found) -> Columns:
@@ -371,3 +389,12 @@ class SweepOperator(Operator):
             key = Identity(kept["low"], kept.get("high", _NONE))
             columns = {n: c for n, c in kept.items() if n not in ("low", "high")}
             state.recent.append(key, kept["time"], columns)
+
+
+def _known(state: SweepState) -> Iterator[Columns]:
+    """Where the columns of the keys are: with the totals, and with endpoints at which rows begin."""
+    recent = [state.recent.all()] if state.recent is not None else []
+    for part in (*state.endpoints.between(state.frontier, INFINITY), *recent):
+        if rows_of(part) and "begins" in part:
+            yield take(part, np.flatnonzero(part["begins"]))
+    yield state.base.live()[1]

@@ -117,6 +117,10 @@ class TopKOperator(Operator):
                 state.first.expire(frontier)
         return Step(Delta.concat(self.schema, results), min(frontier, state.holds.least()))
 
+    def count_again(self, state: TopKState) -> None:
+        if self._hold:
+            state.holds.fill(state.first.all_since())
+
     def _finish(self, state: TopKState, delta: Delta, frontier: int) -> list[Delta]:
         """Strong form: everything before the frontier is final."""
         due, later = self._endpoints(delta, [(state.frontier, frontier), (frontier, INFINITY)])

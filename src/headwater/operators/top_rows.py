@@ -276,6 +276,10 @@ class TopRows(State):
 
     # -- the end of time --------------------------------------------------------------------------------------------
 
+    def all_since(self) -> Int64Array:
+        """Since when each row is in sight that is kept as one of the first."""
+        return self._first.live()[1].columns["since"]  # type: ignore[return-value]
+
     def still_open(self) -> Shown:
         """What is in sight of all partitions, shown for ever."""
         _, (offsets, columns, _) = self._first.live()

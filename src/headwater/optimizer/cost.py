@@ -56,6 +56,8 @@ _NODES: dict[type[n.Plan], Callable[..., Estimate]] = {
     n.RowWindow: stateful.row_window,
     n.Granularity: stateless.rounded,
     n.Split: stateless.split,
+    n.Sample: stateless.sampled,
+    n.Stamp: stateless.stamped,
     n.Coalesce: stateful.coalesced,
     n.Istream: stateful.changes,
     n.Dstream: stateful.changes,

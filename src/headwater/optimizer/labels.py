@@ -64,13 +64,25 @@ def _label(plan: n.Plan, timed: bool) -> str:
             return f"Session {_by('PARTITION BY', partition)}gap {length(gap, timed=timed)}"
         case n.TopK():
             return _top(plan)
-        case n.Granularity(granule=granule):
-            return f"Granularity {length(granule, timed=timed)}"
+        case n.Granularity(granule=granule, offset=offset):
+            return f"Granularity {length(granule, timed=timed)}{_offset(granule, offset, timed=timed)}"
+        case n.Sample(period=period, offset=offset):
+            return f"Refresh every {length(period, timed=timed)}{_offset(period, offset, timed=timed)}"
+        case n.Stamp(column=column):
+            return f"Stamp {column} (the instant of arrival)"
         case n.Split(length=piece):
             return f"Split into {length(piece, timed=timed)}" if piece > 1 else "Split into instants (Rstream)"
         case n.Coalesce(longest=longest):
             return "Coalesce" if longest == INFINITY else f"Coalesce up to {length(longest, timed=timed)}"
     return type(plan).__name__
+
+
+def _offset(step: int, offset: int, *, timed: bool) -> str:
+    """A refresh is at the last instant of a slide, just before the next one begins."""
+    late = offset % step
+    if not late:
+        return ""
+    return ", an instant before" if late == step - 1 else f", {length(late, timed=timed)} after"
 
 
 def _join(plan: n.Join) -> str:

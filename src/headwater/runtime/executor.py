@@ -55,7 +55,7 @@ class TickResult:
     rows: dict[str, int] = Factory(dict)
     late: dict[str, int] = Factory(dict)
     bad: dict[str, int] = Factory(dict)
-    diverted: dict[str, list[str]] = Factory(dict)
+    diverted: dict[str, list[Staged]] = Factory(dict)
     worked: dict[str, Worked] = Factory(dict)
     phases: dict[str, float] = Factory(dict)
     """Seconds by what they went into."""

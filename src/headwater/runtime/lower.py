@@ -32,15 +32,17 @@ from headwater.operators.join import JoinOperator
 from headwater.operators.outer_join import OuterJoinOperator, SemiJoinOperator
 from headwater.operators.project import ProjectOperator
 from headwater.operators.row_window import RowWindowOperator
+from headwater.operators.sample import SampleOperator
 from headwater.operators.session_window import SessionWindowOperator
 from headwater.operators.sort_order import SortColumn
 from headwater.operators.split import SplitOperator
+from headwater.operators.stamp import StampOperator
 from headwater.operators.time_window import TimeWindowOperator
 from headwater.operators.top_k import TopKOperator
 from headwater.operators.union import UnionOperator
 from headwater.runtime.graph import Graph
 
-_PASS_THROUGH = (n.Filter, n.Project, n.Union, n.TimeWindow, n.HopWindow, n.Granularity, n.Split)
+_PASS_THROUGH = (n.Filter, n.Project, n.Union, n.TimeWindow, n.HopWindow, n.Granularity, n.Split, n.Stamp)
 _NEVER_HOLD = (n.Source, n.Constant, n.SessionWindow)
 _UNTOUCHED_BY_DUPLICATES = ("MIN", "MAX")
 
@@ -158,8 +160,13 @@ class Lowering:
                 return self._hop_window(plan, inputs[0])
             case n.SessionWindow():
                 return self._session_window(plan, inputs[0])
-            case n.Granularity(granule=granule):
-                return self._add(GranularityOperator(schema, granule), *inputs)
+            case n.Granularity(granule=granule, offset=offset):
+                return self._add(GranularityOperator(schema, granule, offset), *inputs)
+            case n.Sample(period=period, offset=offset):
+                operator = SampleOperator(schema, period, offset, speculative=speculative)
+                return self._add(operator, *inputs, final=not speculative)
+            case n.Stamp(input=below, column=column):
+                return self._add(StampOperator(below.schema, column), self._chronons(below, inputs[0]))
             case n.Split(length=length):
                 return self._add(SplitOperator(schema, length, for_window=False), *inputs)
             case n.Istream() | n.Dstream():
@@ -252,7 +259,7 @@ def _remembers_nothing(plan: n.Plan) -> bool:
             return True
         case n.Filter() | n.Project() | n.Union() | n.Granularity():
             return all(map(_remembers_nothing, plan.inputs))
-        case n.TimeWindow(input=below) | n.HopWindow(input=below):
+        case n.TimeWindow(input=below) | n.HopWindow(input=below) | n.Stamp(input=below):
             return is_chronon(below) and _remembers_nothing(below)
     return False
 

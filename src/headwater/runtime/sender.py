@@ -41,8 +41,8 @@ class SenderOutput:
     """By stream: what came, on time."""
     late: dict[str, int] = Factory(dict)
     bad: dict[str, int] = Factory(dict)
-    diverted: dict[str, list[str]] = Factory(dict)
-    """By stream of late or malformed rows that no query reads: files."""
+    diverted: dict[str, list[Staged]] = Factory(dict)
+    """By stream of late or malformed rows, where no query reads it."""
     seconds: float = 0.0
 
 

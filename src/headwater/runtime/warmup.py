@@ -34,6 +34,8 @@ def _plans(left: n.Source, right: n.Source) -> dict[str, n.Plan]:
         "dstream": n.Dstream(window),
         "signed": n.FromPositiveNegative(n.ToPositiveNegative(window)),
         "granules": n.Granularity(window, 4),
+        "refreshed": n.Sample(window, 4, 3),
+        "stamped": n.Istream(n.Stamp(left, "instant")),
         "hops": n.HopWindow(left, 4, 2),
         "sessions": n.SessionWindow(left, 2, (key,)),
         "top": n.TopK(window, (n.SortKey("x"),), 1, partition=(key,)),

@@ -1,1 +1,138 @@
-"""Data goes out: where the answers of a query are delivered."""
+"""Data goes out: where the answers of a query are delivered.
+
+Each function makes a sink for ``query.start(…)``. A sink gets the final rows with their lifetimes, ``_start`` and ``_end``,
+or, from a query that may repair its answer, a changelog.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import os
+    from datetime import timedelta
+
+    import pyarrow as pa
+
+    from headwater.sinks.callback_sink import CallbackSink
+    from headwater.sinks.console_sink import ConsoleSink
+    from headwater.sinks.delta_sink import DeltaSink
+    from headwater.sinks.file_sink import FileSink
+    from headwater.sinks.memory_sink import MemorySink
+    from headwater.sinks.noop_sink import NoopSink
+    from headwater.sinks.spark_sink import SparkSink
+
+    Path = str | os.PathLike[str]
+
+__all__ = ["console", "csv", "delta", "foreach", "json", "memory", "noop", "parquet", "spark"]
+
+# The modules are imported when they are needed, so that naming a sink costs nothing.
+
+
+def console(*, rows: int = 20, form: str = "table", file: IO[str] | None = None) -> ConsoleSink:
+    """Print the first rows of every tick, as a ``table`` or as ``lines``. At least once.
+
+    >>> console(rows=5, form="lines").describe()["delivery"]
+    'at least once'
+    """
+    from headwater.sinks.console_sink import ConsoleSink
+
+    return ConsoleSink(rows=rows, form=form, file=file)
+
+
+def memory(*, keep: str | timedelta | int | None = None) -> MemorySink:
+    """Keep the answer in memory, to ask for snapshots and for its history. Exactly once, as long as the process lives.
+
+    ``keep`` bounds it: rows that ended so long ago (``"10 minutes"`` of application time) are forgotten.
+
+    >>> memory(keep="10 minutes").describe()["delivery"]
+    'exactly once'
+    """
+    from headwater.sinks.memory_sink import MemorySink
+
+    return MemorySink(keep=keep)
+
+
+def parquet(path: Path, *, compression: str = "snappy") -> FileSink:
+    """Parquet files in a folder, one or more a tick; a path or any URI that pyarrow knows. Exactly once.
+
+    >>> parquet("/data/answers").describe()
+    {'sink': 'parquet', 'path': '/data/answers', 'delivery': 'exactly once'}
+    """
+    from headwater.sinks.file_formats import ParquetFormat
+    from headwater.sinks.file_sink import FileSink
+
+    return FileSink(path, ParquetFormat(compression))
+
+
+def csv(path: Path) -> FileSink:
+    """CSV files in a folder, each with a line of names. Exactly once.
+
+    >>> csv("s3://bucket/answers").describe()["path"]
+    's3://bucket/answers'
+    """
+    from headwater.sinks.file_formats import CsvFormat
+    from headwater.sinks.file_sink import FileSink
+
+    return FileSink(path, CsvFormat())
+
+
+def json(path: Path) -> FileSink:
+    """Files in a folder with a JSON object a line. Exactly once.
+
+    >>> json("/data/answers").describe()["sink"]
+    'json'
+    """
+    from headwater.sinks.file_formats import JsonFormat
+    from headwater.sinks.file_sink import FileSink
+
+    return FileSink(path, JsonFormat())
+
+
+def foreach(function: Callable[[pa.Table, int], object]) -> CallbackSink:
+    """Call ``function(table, tick)`` for every tick that has rows, in the driver. At least once.
+
+    After a crash the last tick may come again with the same number and the same rows.
+
+    >>> foreach(lambda table, tick: print(tick, table.num_rows)).describe()["delivery"]
+    'at least once'
+    """
+    from headwater.sinks.callback_sink import CallbackSink
+
+    return CallbackSink(function)
+
+
+def spark(function: Callable[[Any, int], object]) -> SparkSink:
+    """Call ``function(frame, tick)`` for every tick that has rows: any batch writer of Spark's will do. At least once.
+
+    >>> spark(lambda frame, tick: frame.write.mode("append").saveAsTable("answers")).describe()["sink"]
+    'spark'
+    """
+    from headwater.sinks.spark_sink import SparkSink
+
+    return SparkSink(function)
+
+
+def delta(
+    path: Path, *, partition_by: Sequence[str] = (), storage_options: Mapping[str, str] | None = None
+) -> DeltaSink:
+    """Append to a Delta table, one commit a tick. Exactly once. Needs ``pip install 'headwater[delta]'``.
+
+    >>> delta("/data/answers").describe()["delivery"]
+    'exactly once'
+    """
+    from headwater.sinks.delta_sink import DeltaSink
+
+    return DeltaSink(path, partition_by=partition_by, storage_options=storage_options)
+
+
+def noop() -> NoopSink:
+    """Count the rows and drop them: to measure a query alone.
+
+    >>> noop().rows
+    0
+    """
+    from headwater.sinks.noop_sink import NoopSink
+
+    return NoopSink()

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from headwater.errors import InputError
+from headwater.model.schema import sql_name
 from headwater.sinks.base import Guarantee, Output, Sink, Staged, Stager
 from headwater.sinks.folder import Folder
 from headwater.sinks.parts import TableStager, batches
@@ -41,7 +42,9 @@ class DeltaSink(Sink):
         check_names(output)
         deltalake = _package()
         self._check_partitions()
-        self._application = f"headwater/{output.query}/{output.origin}" if output.origin else f"headwater/{output.query}"
+        self._application = (
+            f"headwater/{output.query}/{output.origin}" if output.origin else f"headwater/{output.query}"
+        )
         # The table is there from the start, so that it can be read before the first row comes.
         table = deltalake.DeltaTable.create(
             self.place,
@@ -89,17 +92,17 @@ class DeltaSink(Sink):
 
     def _check_columns(self, table: Any) -> None:
         theirs, mine = pa.schema(table.schema().to_arrow()), arrow_schema(self.output)
-        if {f.name: f.type for f in theirs} != {f.name: f.type for f in mine}:
+        if set(_named(theirs)) != set(_named(mine)):
             raise InputError(
                 "TABLE_OF_ANOTHER",
                 f'the table "{self.place}" has other columns than "{self.output.query}"',
-                detail=f"They are {_listed(theirs)} there, and {_listed(mine)} here.",
+                detail=f"They are {', '.join(_named(theirs))} there, and {', '.join(_named(mine))} here.",
                 hint="Write into a new table, or change the SELECT.",
             )
 
 
-def _listed(schema: pa.Schema) -> str:
-    return ", ".join(f"{field.name} {field.type}" for field in schema)
+def _named(schema: pa.Schema) -> list[str]:
+    return [f"{field.name} {sql_name(field.type)}" for field in schema]
 
 
 def _package() -> Any:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from headwater.errors import InputError
 from headwater.model.arrays import view
@@ -30,7 +29,7 @@ class FileFormat(ABC):
 
 
 class ParquetFormat(FileFormat):
-    """Whole numbers and times as differences, texts through a dictionary: a third smaller and faster than Arrow's default."""
+    """Whole numbers and times as differences, texts through a dictionary: smaller and faster than Arrow's default."""
 
     name, extension = "parquet", ".parquet"
 
@@ -49,7 +48,11 @@ class ParquetFormat(FileFormat):
         texts = [f.name for f in table.schema if pa.types.is_string(f.type)]
         differences = {f.name: "DELTA_BINARY_PACKED" for f in table.schema if _is_whole(f.type)}
         pq.write_table(
-            table, stream, compression=self.compression, use_dictionary=texts or False, column_encoding=differences or None
+            table,
+            stream,
+            compression=self.compression,
+            use_dictionary=texts or False,
+            column_encoding=differences or None,
         )
 
 
@@ -107,9 +110,13 @@ def _text(lines: pa.Array) -> pa.Buffer:
 
 def _json(column: pa.ChunkedArray, field: pa.Field) -> str:
     name = '"' + field.name.replace('"', '""') + '"'
-    if pa.types.is_floating(field.type) and pc.all(pc.is_finite(column), min_count=0).as_py():
+    if pa.types.is_floating(field.type) and _all_finite(column):
         return name  # DuckDB writes NaN and Infinity bare, which is no JSON, so they need care; but they are rare
     return _json_value(name, field.type, 0)
+
+
+def _all_finite(column: pa.ChunkedArray) -> bool:
+    return all(np.isfinite(chunk.drop_null().to_numpy(zero_copy_only=False)).all() for chunk in column.chunks)
 
 
 def _json_value(value: str, type_: pa.DataType, depth: int) -> str:
@@ -131,7 +138,8 @@ def _json_value(value: str, type_: pa.DataType, depth: int) -> str:
     if pa.types.is_struct(type_):
         fields = [type_.field(i) for i in range(type_.num_fields)]
         inside = (
-            f"{_quoted(f.name)}: {_json_value(f'struct_extract({value}, {_quoted(f.name)})', f.type, depth)}" for f in fields
+            f"{_quoted(f.name)}: {_json_value(f'struct_extract({value}, {_quoted(f.name)})', f.type, depth)}"
+            for f in fields
         )
         return f"CASE WHEN {value} IS NOT NULL THEN {{{', '.join(inside)}}} END"
     return value

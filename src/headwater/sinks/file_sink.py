@@ -128,7 +128,9 @@ class FileSink(Sink):
             record = json.loads(found)
             last, version = int(record["last_tick"]), int(record["version"])
         except (ValueError, KeyError, TypeError) as problem:
-            raise StateError("SINK_DAMAGED", f'"{self.folder}/{RECORD}" cannot be read', detail=repr(problem)) from problem
+            raise StateError(
+                "SINK_DAMAGED", f'"{self.folder}/{RECORD}" cannot be read', detail=repr(problem)
+            ) from problem
         if version != _VERSION:
             raise StateError(
                 "SINK_VERSION",
@@ -145,7 +147,7 @@ class FileSink(Sink):
             "query": f'the answers of "{theirs}"',
             "origin": f'answers of "{self.output.query}" that were computed under another checkpoint',
             "format": f"{theirs} files",
-            "columns": f"rows with other columns than \"{self.output.query}\" has",
+            "columns": f'rows with other columns than "{self.output.query}" has',
         }
         told = f"They are {_listed(theirs)} there, and {_listed(mine)} here." if name == "columns" else ""
         going_on = "Go on with that checkpoint, write" if name == "origin" else "Write"

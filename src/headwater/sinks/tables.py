@@ -146,7 +146,7 @@ def _taken(columns: Sequence[pa.Array], rows: Int64Array) -> list[pa.Array]:
 
 
 def _table(schema: pa.Schema, columns: Sequence[pa.Array]) -> pa.Table:
-    # A column may come as a type that means the same (a dictionary, a large string): the output's types are the declared ones.
+    # A column may come as a type that means the same (a dictionary, a large string): the types are the declared ones.
     given = [c if c.type == f.type else c.cast(f.type) for c, f in zip(columns, schema, strict=True)]
     return pa.Table.from_arrays(given, schema=schema)
 
@@ -180,7 +180,9 @@ def instant_of(output: Output, at: object) -> int:
     if isinstance(at, int | np.integer) and not isinstance(at, bool):
         return int(at)
     if not output.timestamps:
-        raise InputError("NOT_AN_INSTANT", f'"{at}" is no instant of "{output.query}"', hint="Its instants are numbers.")
+        raise InputError(
+            "NOT_AN_INSTANT", f'"{at}" is no instant of "{output.query}"', hint="Its instants are numbers."
+        )
     moment = at.astype("datetime64[us]").item() if isinstance(at, np.datetime64) else at
     try:
         moment = datetime.fromisoformat(moment) if isinstance(moment, str) else moment

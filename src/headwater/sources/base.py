@@ -104,6 +104,10 @@ class Source(ABC):
         """Without Spark: about so many rows at most since the offset (None: from the beginning)."""
         raise NotImplementedError
 
+    def between(self, start: Any, end: Any) -> Sequence[Split]:
+        """Without Spark, after a crash: the splits from one offset to another, the same rows as when they were polled."""
+        raise NotImplementedError
+
     def split_rows(self, split: Split) -> int | None:
-        """How many rows a split has, if that is known without reading it."""
+        """About how many rows a split has, if that is known without reading it."""
         return None

@@ -13,6 +13,8 @@ from urllib.parse import unquote
 import pyarrow as pa
 from pyarrow import fs
 
+from headwater.errors import InputError
+
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):")
 _GLOB = re.compile(r"[*?\[{]")
 
@@ -56,9 +58,14 @@ def file_system(path: str) -> tuple[fs.FileSystem, str]:
 def open_file(path: str) -> pa.NativeFile:
     """The file for reading at any place; mapped into memory where that is possible."""
     system, inside = file_system(path)
-    if isinstance(system, fs.LocalFileSystem):
-        return pa.memory_map(inside) if os.path.getsize(inside) else pa.OSFile(inside)
-    return system.open_input_file(inside)
+    try:
+        if isinstance(system, fs.LocalFileSystem):
+            return pa.memory_map(inside) if os.path.getsize(inside) else pa.OSFile(inside)
+        return system.open_input_file(inside)
+    except OSError as problem:
+        reason = problem.strerror or str(problem).partition("\n")[0]
+        hint = "A file of a source must stay as it is until all that was read from it has been committed."
+        raise InputError("UNREADABLE", f'could not read "{inside}": {reason}', hint=hint) from problem
 
 
 def read_range(path: str, start: int, length: int) -> pa.Buffer:

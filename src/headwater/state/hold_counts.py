@@ -45,6 +45,11 @@ class HoldCounts(State):
         count_in_slots(self._bounds, new, 1, self._counts, self._least)
         self._tidy()
 
+    def fill(self, starts: Int64Array) -> None:
+        """Keys hold these starts, and no others: with as many slots as a long run would have made."""
+        for part in np.array_split(np.sort(starts), _MOST_SLOTS // _SLOTS_A_MOVE):
+            self.move(part[:0], part)
+
     def _open_slots(self, times: Int64Array) -> None:
         """New slots behind the last one, of about equally many of these times."""
         sample = np.sort(times[:: max(1, len(times) // _SAMPLE)])

@@ -15,8 +15,8 @@ import numpy as np
 from headwater.errors import StateError
 from headwater.model.arrays import Int64Array
 from headwater.model.delta import shard_of
-from headwater.model.identity import Identity
-from headwater.state.columns import Columns
+from headwater.model.identity import Identity, identify
+from headwater.state.columns import Columns, rows_of
 from headwater.state.store import Segment, Store
 
 Manifest = dict[str, Any]
@@ -137,8 +137,21 @@ def state_segments(manifest: Any) -> Iterator[str]:
 
 
 def route_by_key(shards: int) -> Route:
-    """For rows that are kept under the key by which they are routed."""
-    return lambda columns: shard_of(Identity(columns["low"], _NONE), shards)  # type: ignore[arg-type]
+    """For rows that are kept under the key by which they are routed; without one, by all their columns (``column.i``)."""
+
+    def route(columns: Columns) -> Int64Array:
+        low: Any = columns.get("low")
+        if low is not None:
+            return shard_of(Identity(low, _NONE), shards)
+        whole: list[Any] = [columns[name] for name in sorted(columns, key=_number) if name.startswith("column.")]
+        return shard_of(identify(whole, rows_of(columns)), shards)
+
+    return route
+
+
+def _number(name: str) -> int:
+    number = name.rpartition(".")[2]
+    return int(number) if number.isdecimal() else -1
 
 
 def rows_by_shard(shard: Int64Array) -> Iterator[tuple[int, Int64Array]]:

@@ -1,8 +1,8 @@
 """The battery that every plan must pass, whatever operators it is made of.
 
 Each trial runs the plan over the same streams in other clothes: cut into other ticks, arriving in another order, on
-more shards, on files, with elements that are all removed again, far in the future. Every trial must keep its promises
-tick by tick and end with the history that the oracle gives.
+more shards, on files, taken down and up again on other shards, with elements that are all removed again, far in the
+future. Every trial must keep its promises tick by tick and end with the history that the oracle gives.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from headwater.runtime.inprocess import Runner
 from headwater.state.store import FileStore, Store
 from headwater.testing.choices import Choices, Dice
 from headwater.testing.generate import Case, Streams, StreamShape, cut, reorder, shift, whole, with_ghosts
+from headwater.testing.kept import restart, saved_segments
 from headwater.testing.oracle import Inputs, expected_histories
 from headwater.testing.shape import is_exact, is_prompt, period, sources
 from headwater.testing.timeline import render_timeline
@@ -54,13 +55,16 @@ class Trial:
     """By how much everything is moved in time."""
     look_at: int | None = field(default=None)
     """A tick after which a speculative answer is compared with the answer over the input so far."""
+    restarts: Mapping[int, int] = field(factory=dict)
+    """Ticks after which all state is saved and read back elsewhere, and on how many shards it goes on."""
 
     def __str__(self) -> str:
         form = "speculative" if self.speculative else "strong"
         lines = [f"{form}, {self.name}, {self.shards} shard(s){', on files' if self.on_files else ''}; ticks:"]
         for i, tick in enumerate(self.ticks):
+            restart = f"  then restarted on {self.restarts[i]} shard(s)" if i in self.restarts else ""
             shown = "; ".join(f"{n}: {render_timeline(part)}" for n, part in tick.items() if part)
-            lines.append(f"  {i}  {shown}")
+            lines.append(f"  {i}  {shown}{restart}")
         return "\n".join(lines)
 
 
@@ -72,10 +76,13 @@ def check_case(plan: Plan, streams: Streams, seed: int, *, thorough: bool = True
     check_cases([Case(plan, streams, seed)], thorough=thorough)
 
 
-def check_cases(cases: Sequence[Case], *, thorough: bool = False) -> None:
-    """The same for several streams through one plan: the oracle answers all of them at once."""
+def check_cases(cases: Sequence[Case], *, thorough: bool = False, kinds: Sequence[str] = ()) -> None:
+    """The same for several streams through one plan: the oracle answers all of them at once.
+
+    ``kinds``: those of ``KINDS`` to be tried, instead of others.
+    """
     plan = cases[0].plan
-    trials = [list(_trials(case, thorough=thorough)) for case in cases]
+    trials = [list(_trials(case, kinds or (KINDS if thorough else ()))) for case in cases]
     questions: list[Inputs] = []
     for case, its in zip(cases, trials, strict=True):
         questions.append(_whole(plan, case.streams))
@@ -105,20 +112,20 @@ def _before(trial: Trial) -> Streams:
 # -- the trials -----------------------------------------------------------------------------------------------------
 
 
-_VARIANTS = ("as given", "reordered", "ghosts", "2 shards", "5 shards", "later", "files")
+KINDS = ("as given", "reordered", "ghosts", "2 shards", "5 shards", "later", "files", "restarted")
 
 
-def _trials(case: Case, *, thorough: bool) -> Iterator[Trial]:
+def _trials(case: Case, kinds: Sequence[str]) -> Iterator[Trial]:
     dice = Dice(case.seed)
     lasting = {n for n, s in case.streams.items() if any(INFINITY in _ends(e) for e in s)}
     prompt = is_prompt(case.plan, lasting)
     for speculative in (False, True):
-        chosen = _VARIANTS if thorough else [_chosen(dice)]
+        chosen = kinds or [_chosen(dice)]
         yield from (_trial(case, dice, name, speculative=speculative, look=speculative and prompt) for name in chosen)
 
 
 def _chosen(dice: Choices) -> str:
-    return "files" if dice.chance(2) else dice.pick(("as given", *_VARIANTS[:-1]))
+    return dice.pick(KINDS[-2:]) if dice.chance(4) else dice.pick(("as given", *KINDS[:-2]))  # files are slow
 
 
 def _ends(element: Element) -> tuple[int, ...]:
@@ -142,9 +149,14 @@ def _trial(case: Case, dice: Choices, name: str, *, speculative: bool, look: boo
         streams = {n: shift(s, later) for n, s in streams.items()}
     shards = {"2 shards": 2, "5 shards": 5}.get(name, 1)
     ticks = _ticks(dice, streams)
+    restarts: dict[int, int] = {}
+    if name == "restarted":
+        shards = dice.integer(1, 5)
+        restarts = {i: dice.integer(1, 5) for i in range(len(ticks)) if dice.chance(60)}
     # What an operator has seen of time is known a shard, so one shard only; and the oracle's instants begin at 0.
     look_at = dice.integer(0, len(ticks) - 1) if look and shards == 1 and not later else None
-    return Trial(name, ticks, speculative, shards, name == "files", later, look_at)
+    on_files = name in ("files", "restarted")
+    return Trial(name, ticks, speculative, shards, on_files, later, look_at, restarts)
 
 
 def _ticks(dice: Choices, streams: Streams) -> list[Tick]:
@@ -181,6 +193,8 @@ class _Run:
             self._tick(runner, tick, f"tick {i}")
             if i == self.trial.look_at and self.so_far is not None:
                 self._compare_so_far(self.so_far)
+            if i in self.trial.restarts:
+                restart(runner, self.trial.restarts[i])
         end = dict.fromkeys(self.frontiers, (Stable(INFINITY),))
         self._tick(runner, end, "the end")
         if self.validator.frontier != INFINITY:
@@ -188,6 +202,8 @@ class _Run:
         kept = runner.buffered().rows
         if kept:
             raise CheckError(f"{kept} rows are still kept after the end")
+        if left := saved_segments(runner):
+            raise CheckError(f"segments are still kept after the end: {', '.join(left)}")
         answer = self._history("the end")
         self._compare(answer.shift(-self.trial.later) if self.trial.later else answer, expected, "at the end")
 

@@ -32,11 +32,13 @@ from headwater.algebra.nodes import (
     Plan,
     Project,
     RowWindow,
+    Sample,
     SessionWindow,
     SetKind,
     SetOperation,
     Source,
     Split,
+    Stamp,
     TimeWindow,
     TopK,
     ToPositiveNegative,
@@ -316,8 +318,21 @@ class _Query:
 
     @_sql.register
     def _(self, plan: Granularity, below: str) -> str:
-        # Alg. 24, the dense form: until the next granule, what was valid at the last one.
-        return f"SELECT i._t, {_columns(plan)} FROM {below} b JOIN instants i ON b._t = i._t - i._now % {plan.granule}"
+        # Alg. 24, the dense form: until the next granule, what was valid at the last one; nothing before the first.
+        first = plan.offset % plan.granule
+        late = f"(i._now - {first}) % {plan.granule}"
+        return (
+            f"SELECT i._t, {_columns(plan)} FROM {below} b"
+            f" JOIN instants i ON i._now >= {first} AND b._t = i._t - {late}"
+        )
+
+    @_sql.register
+    def _(self, plan: Sample, below: str) -> str:
+        return f"SELECT * FROM {below} WHERE _t % {self.stride} % {plan.period} = {plan.offset % plan.period}"
+
+    @_sql.register
+    def _(self, plan: Stamp, below: str) -> str:
+        return f"SELECT *, CAST(_t % {self.stride} AS BIGINT) AS {_quote(plan.column)} FROM {below}"
 
     @_sql.register(Split)
     @_sql.register(Coalesce)

@@ -22,6 +22,7 @@ from headwater.algebra.nodes import (
     Plan,
     Project,
     RowWindow,
+    Sample,
     Scalar,
     SessionWindow,
     SetKind,
@@ -29,6 +30,7 @@ from headwater.algebra.nodes import (
     SortKey,
     Source,
     Split,
+    Stamp,
     TimeWindow,
     TopK,
     Union,
@@ -156,7 +158,7 @@ def join(choices: Choices, left: Plan, right: Plan, *, kind: JoinKind | None = N
     pairs = [(a.name, b.name) for a in left.schema for b in right.schema if a.type == b.type and a.type in _LITERALS]
     how = choices.pick(["equi", "equi", "both", "theta", "cross"]) if how is None else how
     if not pairs and how != "cross":
-        one = [_fresh(name, left.schema.names + right.schema.names) for name in ("a_one", "b_one")]
+        one = [fresh(name, left.schema.names + right.schema.names) for name in ("a_one", "b_one")]
         left, right = _with_constant(left, one[0]), _with_constant(right, one[1])
         pairs = [(one[0], one[1])]
     keys: tuple[tuple[str, str], ...] = ()
@@ -222,11 +224,12 @@ def aggregate(
     names = plan.schema.names
     many = choices.pick([1, 1, 0, 2]) if keys is None else keys
     chosen = tuple(dict.fromkeys(choices.pick(names) for _ in range(min(many, len(names)))))
-    calls = tuple(call(choices, plan.schema, _fresh(f"c{i}", chosen), functions) for i in range(choices.integer(1, 3)))
+    calls = tuple(call(choices, plan.schema, fresh(f"c{i}", chosen), functions) for i in range(choices.integer(1, 3)))
     return Aggregate(plan, chosen, calls)
 
 
-def _fresh(name: str, taken: Collection[str]) -> str:
+def fresh(name: str, taken: Collection[str]) -> str:
+    """A name that is not taken."""
     while name in taken:
         name += "_"
     return name
@@ -250,7 +253,7 @@ def top_k(choices: Choices, plan: Plan, *, limit: int | None = None, ranked: boo
     chosen = choices.pick([1, 2, 3, 5, INFINITY]) if limit is None else limit
     offset = choices.pick([0, 0, 0, 1, 2])
     partition = choices.pick([(), (), names[:1], names[-1:], names[:2]])
-    rank = _fresh("number", names) if (choices.chance(40) if ranked is None else ranked) else None
+    rank = fresh("number", names) if (choices.chance(40) if ranked is None else ranked) else None
     return TopK(plan, order, chosen, offset, tuple(partition), rank)
 
 
@@ -272,8 +275,15 @@ def aggregate_windows(choices: Choices, plan: HopWindow | SessionWindow) -> Aggr
     return Aggregate(plan, keys, calls)
 
 
+def refreshed(choices: Choices, plan: Plan) -> Sample:
+    """An aggregate over a window that slides, once a slide (Golab 3.4)."""
+    slide = choices.pick([2, 3, 5, 4])
+    window = TimeWindow(plan, slide * choices.pick([1, 1, 2]) + choices.pick([0, 0, 1]), slide)
+    return Sample(aggregate(choices, window), slide, -1)
+
+
 def _window_columns(choices: Choices, plan: Plan) -> tuple[str, str, pa.DataType]:
-    start, end = (_fresh(name, plan.schema.names) for name in ("window_start", "window_end"))
+    start, end = (fresh(name, plan.schema.names) for name in ("window_start", "window_end"))
     return start, end, choices.pick([pa.int64(), pa.timestamp("us")])
 
 
@@ -290,6 +300,8 @@ _UNARY: list[tuple[int, Callable[[Choices, Plan], Plan]]] = [
     (2, lambda c, p: Distinct(p)),
     (2, top_k),
     (1, lambda c, p: Granularity(p, c.pick([2, 3, 4]))),
+    (1, lambda c, p: Sample(p, c.pick([2, 3, 4]), c.pick([0, -1]))),
+    (1, lambda c, p: Stamp(p, fresh("instant", p.schema.names))),
     (1, lambda c, p: Split(p, c.pick([1, 2, 3]))),
     (1, lambda c, p: Coalesce(p, c.pick([INFINITY, 1, 2, 4]))),
     (1, lambda c, p: Istream(p)),

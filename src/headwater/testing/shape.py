@@ -18,11 +18,13 @@ from headwater.algebra.nodes import (
     Plan,
     Project,
     RowWindow,
+    Sample,
     SessionWindow,
     SetKind,
     SetOperation,
     Source,
     Split,
+    Stamp,
     TimeWindow,
     ToPositiveNegative,
     Union,
@@ -77,11 +79,14 @@ def lasts(plan: Plan, lasting: Collection[str]) -> bool:
 
 
 def grows_for_ever(plan: Plan, lasting: Collection[str]) -> bool:
-    """Does a window take up more rows at every instant to come, so that no finite history tells the answer?"""
+    """Does the answer change at instants without end, so that no finite history tells it?
+
+    A window takes up more rows at every instant to come, or rows come and go with every refresh, or are others.
+    """
     return any(
         lasts(node.input, lasting)
         for node in plan.walk()
-        if isinstance(node, (RowWindow, HopWindow)) or (isinstance(node, TimeWindow) and node.unbounded)
+        if isinstance(node, (RowWindow, HopWindow, Sample, Stamp)) or (isinstance(node, TimeWindow) and node.unbounded)
     )
 
 
@@ -90,9 +95,10 @@ def period(plan: Plan) -> int:
 
     INFINITY where nothing can be moved: constants stay where they are, and so do instants that are values.
     """
-    if any(isinstance(node, (Constant, HopWindow, SessionWindow)) for node in plan.walk()):
+    if any(isinstance(node, (Constant, HopWindow, SessionWindow, Stamp)) for node in plan.walk()):
         return INFINITY
     steps = [node.slide for node in plan.walk() if isinstance(node, TimeWindow)]
+    steps += [node.period for node in plan.walk() if isinstance(node, Sample)]
     return lcm(*steps, *(node.granule for node in plan.walk() if isinstance(node, Granularity)))
 
 
@@ -108,9 +114,9 @@ def is_prompt(plan: Plan, lasting: Collection[str]) -> bool:
     Not through filters, nor through several sweeps: each shows the answer up to the largest start that it has seen
     itself. And what has no end, or is shown without one, is cut into instants only as far as the frontier.
     """
-    passing = (Source, Constant, Project, Union, Split, Granularity, TimeWindow, HopWindow)
+    passing = (Source, Constant, Project, Union, Split, Granularity, TimeWindow, HopWindow, Stamp)
     if sum(not isinstance(node, passing) for node in plan.walk()) > 1:
         return False
-    cutting = (Split, TimeWindow, RowWindow, HopWindow, SessionWindow)
+    cutting = (Split, TimeWindow, RowWindow, HopWindow, SessionWindow, Stamp)
     cut = [node.inputs[0] for node in plan.walk() if isinstance(node, cutting)]
     return not any(lasts(below, lasting) or not all(isinstance(n, passing) for n in below.walk()) for below in cut)

@@ -164,6 +164,12 @@ def session_wait(rate: float, gap: float) -> float:
     return math.expm1(min(rate * gap, 600.0)) / rate if rate else gap
 
 
+def sampled(stream: Characteristics, period: float) -> Characteristics:
+    """Ours: all that is alive, once a period, for an instant each time."""
+    rate = stream.alive / period
+    return Characteristics(rate, rate, period)
+
+
 def instants(stream: Characteristics) -> Characteristics:
     """The same starts, valid for one instant each (Istream)."""
     return Characteristics(stream.rate, stream.rate, stream.granule)

@@ -224,6 +224,20 @@ def split(plan: n.Split, below: Estimate) -> Estimate:
     return above((below,), stream, below.columns, cost=cost, state=state)
 
 
+def sampled(plan: n.Sample, below: Estimate) -> Estimate:
+    """Every row that is alive waits for the next instant at which it is seen."""
+    stream = of.sampled(below.stream, plan.period)
+    cost = resources.split_cost(below.changes, stream.rate)
+    state = State(below.alive, below.alive * (below.row_bytes + resources.END_BYTES), below.stream.grows)
+    return above((below,), stream, below.columns, cost=cost, state=state, churn=1.0)
+
+
+def stamped(plan: n.Stamp, below: Estimate) -> Estimate:
+    chronons, cost = instants_of(below)
+    cost += resources.window_cost(chronons.rate * below.churn)
+    return above((below,), chronons, {**below.columns, plan.column: output_column(pa.int64())}, cost=cost)
+
+
 def output_column(type_: pa.DataType, distinct: float | None = None, nulls: float = 0.0) -> Column:
     """A column that an operator makes."""
     of_type = facts(type_)

@@ -10,7 +10,7 @@ from headwater.optimizer.scalars import named_as
 
 _UNARY = (
     *(n.Filter, n.Project, n.Distinct, n.Aggregate, n.TimeWindow, n.RowWindow, n.Granularity, n.Split, n.Coalesce),
-    *(n.Istream, n.Dstream, n.TopK, n.HopWindow, n.SessionWindow),
+    *(n.Istream, n.Dstream, n.TopK, n.HopWindow, n.SessionWindow, n.Sample, n.Stamp),
 )
 
 

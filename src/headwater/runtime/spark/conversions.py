@@ -117,6 +117,8 @@ def comparable(left: Typed, right: Typed) -> pa.DataType:
         return pa.timestamp("us")
     if pa.types.is_float64(ours) or pa.types.is_float64(theirs):
         return pa.float64()
+    if pa.types.is_float32(ours) or pa.types.is_float32(theirs):
+        return pa.float32()
     if ours in _DIGITS and theirs in _DIGITS:
         return max(ours, theirs, key=_DIGITS.__getitem__)
     (precision, scale), (other_precision, other_scale) = as_decimal(ours), as_decimal(theirs)
@@ -176,3 +178,14 @@ def whole(function: str, value: Typed, type_: pa.DataType) -> str:
     real = widened(value, pa.float64())
     inside = f"{real} >= -9.223372036854775808E18D AND {real} < {_FURTHEST}"
     return f"CASE WHEN {inside} THEN {function}({real}) ELSE CAST({real} * 2 AS BIGINT) END"
+
+
+def interval(sql: str) -> tuple[int, int, int]:
+    """Months, days and nanoseconds of a constant length of time."""
+    try:
+        value = connection().sql(f"SELECT {sql} AS value").to_arrow_table().column(0)[0].as_py()
+    except (duckdb.Error, pa.ArrowInvalid) as problem:
+        raise NotNative(sql) from problem
+    if value is None:
+        raise NotNative(sql)
+    return value.months, value.days, value.nanoseconds

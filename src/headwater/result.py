@@ -1,0 +1,133 @@
+"""Rows that a user asked for: read as Arrow, pandas, polars, Spark, or plain Python."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from headwater.errors import InputError
+
+if TYPE_CHECKING:
+    from pandas import DataFrame as PandasFrame
+
+_SHOWN = 10
+_CELL = 40
+
+
+class Result:
+    """A table of rows. Anything that reads Arrow reads it as it is (``__arrow_c_stream__``): DuckDB, polars, pandas, …
+
+    Examples
+    --------
+    >>> result = Result(pa.table({"auction": [7, 9], "n": [3, None]}))
+    >>> result
+    auction | n
+    --------+-----
+          7 |    3
+          9 | NULL
+    2 rows
+    >>> len(result), result.rows()[0]
+    (2, {'auction': 7, 'n': 3})
+    """
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self._table.column_names)
+
+    def __len__(self) -> int:
+        return self._table.num_rows
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+    def to_arrow(self) -> pa.Table:
+        """As an Arrow table, without a copy."""
+        return self._table
+
+    def to_pandas(self) -> PandasFrame:
+        """As a pandas DataFrame; columns of whole numbers keep their NULLs."""
+        import pandas as pd
+
+        return self._table.to_pandas(types_mapper=_nullable(pd).get)
+
+    def to_polars(self) -> Any:
+        """As a polars DataFrame."""
+        try:
+            polars = importlib.import_module("polars")
+        except ImportError as problem:
+            raise InputError(
+                "PACKAGE_MISSING", "there is no polars here", hint="Install it with: pip install polars"
+            ) from problem
+        return polars.from_arrow(self._table)
+
+    def to_spark(self, session: Any) -> Any:
+        """As a DataFrame of that Spark session; times stay without a zone."""
+        return session.createDataFrame(self._table)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """As plain Python: a dictionary a row."""
+        return self._table.to_pylist()
+
+    # -- looking ----------------------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        names, cells, numeric = self._cells()
+        if not names:
+            return self._footer()
+        widths = [max(map(len, column)) for column in zip(names, *cells, strict=True)]
+        heads = " | ".join(name.ljust(width) for name, width in zip(names, widths, strict=True)).rstrip()
+        rule = "-+-".join("-" * width for width in widths)
+        lines = [
+            " | ".join(
+                cell.rjust(width) if right else cell.ljust(width)
+                for cell, width, right in zip(row, widths, numeric, strict=True)
+            ).rstrip()
+            for row in cells
+        ]
+        return "\n".join([heads, rule, *lines, self._footer()])
+
+    def _repr_html_(self) -> str:
+        names, cells, _ = self._cells()
+        head = "".join(f"<th>{_escaped(name)}</th>" for name in names)
+        body = "".join("<tr>" + "".join(f"<td>{_escaped(cell)}</td>" for cell in row) + "</tr>" for row in cells)
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return f"{table}<p>{self._footer()}</p>"
+
+    def _cells(self) -> tuple[list[str], list[list[str]], list[bool]]:
+        """The names, the first rows as texts, and which columns are numbers."""
+        first = self._table.slice(0, _SHOWN)
+        columns = [[_shown(value) for value in column.to_pylist()] for column in first.columns]
+        numeric = [pa.types.is_integer(f.type) or pa.types.is_floating(f.type) for f in first.schema]
+        return list(first.column_names), [list(row) for row in zip(*columns, strict=True)], numeric
+
+    def _footer(self) -> str:
+        many = f"{len(self):,} row{'' if len(self) == 1 else 's'}"
+        return f"{many}, the first {_SHOWN} shown" if len(self) > _SHOWN else many
+
+
+def _shown(value: object) -> str:
+    text = "NULL" if value is None else str(value).replace("\n", "⏎")
+    return text if len(text) <= _CELL else f"{text[: _CELL - 1]}…"
+
+
+def _escaped(text: str) -> str:
+    import html
+
+    return html.escape(text)
+
+
+def _nullable(pd: Any) -> dict[pa.DataType, Any]:
+    # NumPy's integers have no NULL: pandas would turn such a column into floats, and large numbers into others.
+    return {
+        pa.int8(): pd.Int8Dtype(),
+        pa.int16(): pd.Int16Dtype(),
+        pa.int32(): pd.Int32Dtype(),
+        pa.int64(): pd.Int64Dtype(),
+        pa.bool_(): pd.BooleanDtype(),
+    }

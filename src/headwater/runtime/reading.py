@@ -1,0 +1,80 @@
+"""What a sender reads: rows become elements of their stream, late and malformed ones those of streams of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+from attrs import frozen
+
+from headwater.clock.frontier import Seen
+from headwater.model.delta import Delta
+from headwater.model.schema import Schema
+from headwater.model.time import BEGINNING
+from headwater.runtime.layout import Layout
+from headwater.runtime.sender import Arrivals, SenderOutput
+from headwater.runtime.tick import Tick
+from headwater.sinks.parts import stage_table
+from headwater.sources.base import Piece, Reader, Split
+from headwater.sources.intake import Intake, Taken, as_delta
+from headwater.sources.malformed import BAD_SCHEMA, bad_batch
+
+
+@frozen
+class StreamTask:
+    """How the rows of one stream are taken in. Picklable."""
+
+    intake: Intake
+    reader: Reader | None
+    late: str
+    """The stream of its late rows."""
+    bad: str
+    """The stream of its malformed rows."""
+
+    @property
+    def stream(self) -> str:
+        return self.intake.stream
+
+    def pieces(self, splits: Sequence[Split]) -> Iterable[Piece]:
+        assert self.reader is not None, "a source of rows has no splits"
+        for split in splits:
+            yield from self.reader.read(split)
+
+
+def take_in(
+    task: StreamTask, pieces: Iterable[Piece], tick: Tick, layout: Layout, staging: str, out: SenderOutput
+) -> Arrivals:
+    """All pieces of one stream that one sender has. Counts go into ``out``, and what nobody reads is put aside there."""
+    frontier = tick.clocks[task.stream].frontier if task.stream in tick.clocks else BEGINNING
+    taken = [task.intake.take(piece, frontier) for piece in pieces]
+    deltas = {task.stream: Delta.concat(task.intake.schema, [t.delta for t in taken])}
+    seen = _together([s for t in taken for s in t.seen])
+    out.rows[task.stream] = len(deltas[task.stream])
+    for kind, stream, schema in (("late", task.late, task.intake.schema), ("bad", task.bad, BAD_SCHEMA)):
+        counts = getattr(out, kind)
+        counts[task.stream] = sum(getattr(s, kind) for s in seen)
+        rows = _apart(kind, taken, schema)
+        if not rows.num_rows:
+            continue
+        if stream in layout.graph.sources:
+            deltas[stream] = as_delta(schema, rows, frontier)
+        else:
+            staged = stage_table(pa.Table.from_batches([rows]), staging)
+            out.diverted.setdefault(stream, []).append(staged)
+    return Arrivals(deltas, {task.stream: seen})
+
+
+def _apart(kind: str, taken: Sequence[Taken], schema: Schema) -> pa.RecordBatch:
+    """The late or the malformed rows of all pieces."""
+    batches = [t.late if kind == "late" else bad_batch(t.bad) for t in taken]
+    full = [b for b in batches if b.num_rows]
+    empty = pa.RecordBatch.from_arrays([pa.array([], f.type) for f in schema], names=list(schema.names))
+    return pa.Table.from_batches(full).combine_chunks().to_batches()[0] if full else empty
+
+
+def _together(seen: Sequence[Seen]) -> tuple[Seen, ...]:
+    """One sighting a partition."""
+    found: dict[str, Seen] = {}
+    for part in seen:
+        found[part.partition] = found[part.partition].plus(part) if part.partition in found else part
+    return tuple(found.values())

@@ -1,0 +1,169 @@
+"""One tick as one Spark job: senders, then a stage for every level, with bundles shuffled between them."""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attrs import define, field
+
+from headwater.errors import HeadwaterError
+from headwater.runtime.bundles import pack
+from headwater.runtime.executor import TickJob, TickResult, collected
+from headwater.runtime.reading import StreamTask
+from headwater.runtime.sender import Arrivals, SenderOutput, send
+from headwater.runtime.spark.session import SessionHandle
+from headwater.runtime.spark.tasks import (
+    DRIVER,
+    EDGE,
+    NO_SENDER,
+    Program,
+    RowSender,
+    SplitSender,
+    StageRun,
+    Work,
+    reported,
+)
+from headwater.runtime.stage import StageOutput
+from headwater.sources.base import Split
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@define
+class Batches:
+    """What Spark's sources have for a tick."""
+
+    tasks: Mapping[str, StreamTask]
+    splits: Sequence[tuple[str, Split]] = ()
+    """(stream, split): read by the tasks themselves."""
+    rows: Mapping[str, DataFrame] = field(factory=dict)
+    """Rows that Spark has read, by stream."""
+
+
+class SparkExecutor:
+    """Runs ticks as jobs of a Spark session."""
+
+    def __init__(self, session: SessionHandle, *, exchange: str | None = None) -> None:
+        self._session, self._spark = session, session.spark
+        self._exchange = exchange if session.local else None
+        self._program: tuple[object, object, Program] | None = None
+
+    def run(self, job: TickJob, batches: Batches | None = None) -> TickResult:
+        assert job.segments is not None, "tasks of Spark keep their state in files"
+        began = time.perf_counter()
+        exchange = self._exchange_of(job)
+        work = Work(self._program_of(job), job.tick, job.staging, job.segments, exchange)
+        given, bundles = self._given(job)
+        frame = self._senders(work, batches or Batches({}))
+        for level in range(1, len(job.layout.levels)):
+            frame = self._stage(frame, work, level, job, bundles[level])
+        if frame is None:
+            return collected(job, [given], [], {"driver": time.perf_counter() - began})
+        planned = time.perf_counter()
+        parts = self._collect(frame)
+        phases = {"plan": planned - began, "job": time.perf_counter() - planned}
+        if exchange is not None:
+            shutil.rmtree(exchange, ignore_errors=True)
+        senders = [given, *(part for part in parts if isinstance(part, SenderOutput))]
+        stages = {(p.level, p.shard): p for p in parts if isinstance(p, StageOutput)}
+        phases["operators"] = sum(stage.seconds for stage in stages.values())
+        return collected(job, senders, stages.values(), phases)
+
+    def _program_of(self, job: TickJob) -> Program:
+        """The graph, sent to the workers when it has changed."""
+        if self._program is None or self._program[0] is not job.layout or self._program[1] is not job.stagers:
+            broadcast = self._spark.sparkContext.broadcast
+            made = Program.of(job.layout, job.stagers, broadcast)
+            self._program = job.layout, job.stagers, made
+        return self._program[2]
+
+    def _exchange_of(self, job: TickJob) -> str | None:
+        if self._exchange is None:
+            return None
+        folder = Path(self._exchange) / str(job.tick.number)
+        folder.mkdir(parents=True, exist_ok=True)
+        return str(folder)
+
+    def _given(self, job: TickJob) -> tuple[SenderOutput, dict[int, dict[int, list[bytes]]]]:
+        """What the driver brings, as a sender of its own; its bundles travel with the stages."""
+        arrivals = Arrivals(dict(job.given), {})
+        shared = {"stagers": job.stagers, "staging": job.staging}
+        out, bundles = send(job.layout, job.tick, arrivals, sender=0, constants=job.constants, **shared)
+        packed: defaultdict[int, dict[int, list[bytes]]] = defaultdict(dict)
+        for level, shard, bundle in bundles:
+            if bundle.deltas:
+                packed[level].setdefault(shard, []).append(pack(bundle, None))
+        return out, packed
+
+    def _senders(self, work: Work, batches: Batches) -> DataFrame | None:
+        frames = []
+        if batches.splits:
+            count = min(len(batches.splits), self._session.shards)
+            shares = [batches.splits[i::count] for i in range(count)]
+            sender = SplitSender(work, batches.tasks, shares)
+            frames.append(self._spark.range(0, count, 1, count).mapInArrow(sender, EDGE))
+        for stream, rows in batches.rows.items():
+            frames.append(rows.mapInArrow(RowSender(work, batches.tasks[stream]), EDGE))
+        if not frames:
+            return None
+        frame = frames[0]
+        for other in frames[1:]:
+            frame = frame.union(other)
+        return frame
+
+    def _stage(
+        self,
+        frame: DataFrame | None,
+        work: Work,
+        level: int,
+        job: TickJob,
+        given: Mapping[int, Sequence[bytes]],
+    ) -> DataFrame:
+        shards = job.tick.shards
+        if frame is None:
+            nobody = ["cast(id as int) as shard", f"{NO_SENDER} as port", "cast('' as binary) as blob"]
+            frame = self._spark.range(0, shards, 1, shards).selectExpr(*nobody)
+        else:
+            frame = frame.repartitionById(shards, "shard")
+        records = {shard: pickle.dumps(self._records_of(job, level, shard)) for shard in range(shards)}
+        return frame.mapInArrow(StageRun(work, level, records, given), EDGE)
+
+    def _records_of(self, job: TickJob, level: int, shard: int) -> dict:
+        """Only what the level's operators need."""
+        known = job.records.get(shard, {})
+        keys = (job.layout.graph.nodes[i].key for i in job.layout.levels[level].nodes)
+        return {key: known[key] for key in keys if key in known}
+
+    def _collect(self, frame: DataFrame) -> list[SenderOutput | StageOutput]:
+        from py4j.protocol import Py4JJavaError
+        from pyspark.errors import PySparkException
+
+        try:
+            table = frame.where(f"port = {DRIVER}").toArrow()
+        except (PySparkException, Py4JJavaError) as problem:
+            raise _failed(problem) from None
+        return [pickle.loads(blob.as_buffer()) for blob in table.column("blob")]
+
+
+def _failed(problem: Exception) -> HeadwaterError:
+    """The mistake that a task reported, or in one line why Spark gave up."""
+    text = str(problem)
+    told = reported(text)
+    if told is not None:
+        return told
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    last = next((line for line in reversed(lines) if not line.startswith(("at ", "Driver stacktrace", "..."))), text)
+    python = [line for line in lines if "Error:" in line and not line.startswith(("at ", "org.", "Caused"))]
+    return HeadwaterError(
+        "TICK_FAILED",
+        "a task of Spark failed, so the tick was not committed",
+        detail=(python[-1] if python else last)[:500],
+        hint="Nothing is lost: the tick runs again after a restart. Spark's log has the whole story.",
+    )

@@ -1,0 +1,196 @@
+"""What Spark's tasks run: senders and stages, as functions of Arrow batches.
+
+All edges have one schema, (shard, port, blob): a bundle for a shard of the level ``port``, or what the driver is told (port
+-1). What is for a later level, or for the driver, passes through the levels between.
+"""
+
+from __future__ import annotations
+
+import base64
+import pickle
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from attrs import frozen
+
+from headwater.errors import HeadwaterError
+from headwater.runtime.bundles import Bundle, pack, unpack
+from headwater.runtime.layout import Layout
+from headwater.runtime.reading import StreamTask, take_in
+from headwater.runtime.sender import Arrivals, SenderOutput, send
+from headwater.runtime.stage import Stage, StateCache
+from headwater.runtime.tick import Tick
+from headwater.sinks.base import Stager
+from headwater.sources.base import Piece, Split
+from headwater.state.store import FileStore
+
+if TYPE_CHECKING:
+    from pyspark import Broadcast
+
+EDGE = "shard int, port int, blob binary"
+DRIVER = -1
+NO_SENDER = -2
+"""The port of a row that brings nothing, where no sender runs before the first stage."""
+MARK = "headwater-error:"
+
+_ARROW = pa.schema([("shard", pa.int32()), ("port", pa.int32()), ("blob", pa.binary())])
+_cache = StateCache()
+_programs: dict[str, tuple[Layout, Mapping[str, Stager]]] = {}
+
+
+@frozen
+class Program:
+    """The graph and what stages its answers: sent to the workers once, not with every tick."""
+
+    version: str
+    pickled: Any  # Broadcast[bytes]
+
+    @classmethod
+    def of(cls, layout: Layout, stagers: Mapping[str, Stager], broadcast: Callable[[bytes], Broadcast]) -> Program:
+        return cls(uuid.uuid4().hex, broadcast(pickle.dumps((layout, dict(stagers)))))
+
+    def load(self) -> tuple[Layout, Mapping[str, Stager]]:
+        if self.version not in _programs:
+            _programs.clear()  # an older graph is not needed any more
+            _programs[self.version] = pickle.loads(self.pickled.value)
+        return _programs[self.version]
+
+
+@frozen
+class Work:
+    """What all tasks of a tick are told."""
+
+    program: Program
+    tick: Tick
+    staging: str
+    segments: str
+    exchange: str | None
+    """A folder for large bundles, where all tasks see the same files."""
+
+
+@frozen
+class SplitSender:
+    """Reads splits: the rows of its input only say which."""
+
+    work: Work
+    tasks: Mapping[str, StreamTask]
+    shares: Sequence[Sequence[tuple[str, Split]]]
+    """What each task reads, as (stream, split)."""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with _reported():
+            for batch in batches:
+                for share in batch.column(0).to_pylist():
+                    yield from self._read(share)
+
+    def _read(self, share: int) -> Iterator[pa.RecordBatch]:
+        by_stream: dict[str, list[Split]] = {}
+        for stream, split in self.shares[share]:
+            by_stream.setdefault(stream, []).append(split)
+        pieces = {stream: self.tasks[stream].pieces(splits) for stream, splits in by_stream.items()}
+        yield _sent(self.work, self.tasks, pieces, share)
+
+
+@frozen
+class RowSender:
+    """Takes rows that Spark read, one partition of one stream."""
+
+    work: Work
+    task: StreamTask
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        with _reported():
+            context = TaskContext.get()
+            sender = context.partitionId() if context is not None else 0
+            pieces = (Piece(batch) for batch in batches)
+            yield _sent(self.work, {self.task.stream: self.task}, {self.task.stream: pieces}, sender)
+
+
+@frozen
+class StageRun:
+    """One level; a task of it is one shard."""
+
+    work: Work
+    level: int
+    records: Mapping[int, bytes]
+    """By shard, pickled."""
+    given: Mapping[int, Sequence[bytes]]
+    """Bundles that the driver itself sends to this level, by shard."""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with _reported():
+            mine: list[Bundle] = []
+            shards: set[int] = set()
+            for batch in batches:
+                for shard, port, blob in zip(*(batch.column(i) for i in range(3)), strict=True):
+                    if port.as_py() in (self.level, NO_SENDER):
+                        shards.add(shard.as_py())
+                        if port.as_py() == self.level:
+                            mine.append(unpack(blob.as_buffer()))
+                    else:
+                        yield _rows([(shard.as_py(), port.as_py(), blob.as_py())])
+            (shard,) = shards  # repartitionById gives each shard a task of its own
+            yield self._run(shard, mine)
+
+    def _run(self, shard: int, bundles: list[Bundle]) -> pa.RecordBatch:
+        layout, stagers = self.work.program.load()
+        given = [unpack(pa.py_buffer(data)) for data in self.given.get(shard, ())]
+        stage = Stage(
+            layout,
+            self.level,
+            shard,
+            self.work.tick,
+            store=FileStore(self.work.segments),
+            place=self.work.segments,
+            cache=_cache,
+            stagers=stagers,
+            staging=self.work.staging,
+        )
+        out, onward = stage.run([*given, *bundles], pickle.loads(self.records[shard]))
+        return _rows([(shard, DRIVER, pickle.dumps(out)), *_packed(onward, self.work.exchange)])
+
+
+def _sent(
+    work: Work, tasks: Mapping[str, StreamTask], pieces: Mapping[str, Iterable[Piece]], sender: int
+) -> pa.RecordBatch:
+    layout, stagers = work.program.load()
+    counted = SenderOutput()
+    arrivals = Arrivals({}, {})
+    for stream, its in pieces.items():
+        part = take_in(tasks[stream], its, work.tick, layout, work.staging, counted)
+        arrivals.deltas.update(part.deltas)
+        arrivals.seen.update(part.seen)
+    # The driver is sender 0 of every tick.
+    out, bundles = send(layout, work.tick, arrivals, sender=sender + 1, stagers=stagers, staging=work.staging)
+    out.rows, out.late, out.bad, out.diverted = counted.rows, counted.late, counted.bad, counted.diverted
+    return _rows([(0, DRIVER, pickle.dumps(out)), *_packed(bundles, work.exchange)])
+
+
+def _packed(bundles: Iterable[tuple[int, int, Bundle]], exchange: str | None) -> list[tuple[int, int, bytes]]:
+    return [(shard, level, pack(bundle, exchange)) for level, shard, bundle in bundles]
+
+
+def _rows(rows: Sequence[tuple[int, int, bytes]]) -> pa.RecordBatch:
+    columns = zip(*rows, strict=True)
+    return pa.RecordBatch.from_arrays([pa.array(c, t) for c, t in zip(columns, _ARROW.types, strict=True)], schema=_ARROW)
+
+
+class _reported:  # noqa: N801 - reads as a word where it is used
+    """A mistake of the user's reaches the driver as it is: pickled, in the text of the error that Spark passes on."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, HeadwaterError):
+            told = base64.b64encode(pickle.dumps(error)).decode()
+            raise RuntimeError(f"{MARK}{told};") from error
+
+
+def reported(text: str) -> HeadwaterError | None:
+    """The error of the user's in the text of one of Spark's, if there is one."""
+    _, mark, rest = text.partition(MARK)
+    return pickle.loads(base64.b64decode(rest.partition(";")[0])) if mark else None

@@ -1,0 +1,118 @@
+"""CSV files, with the columns found by the header."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import pyarrow as pa
+from attrs import frozen
+
+from headwater.model.schema import Schema
+from headwater.sources.base import Malformed, Piece, Reader, Split
+from headwater.sources.conform import UnfitError, find_columns
+from headwater.sources.csv_text import CsvText, ParsedText
+from headwater.sources.file_formats import FileFormat
+from headwater.sources.line_blocks import cut_lines, first_line, lines_before, read_blocks, sampled_row_bytes
+from headwater.sources.malformed import bad_rows, unreadable
+from headwater.sources.spark_types import guarded, spark_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@frozen
+class CsvFormat(FileFormat):
+    name: ClassVar[str] = "csv"
+    usual_row_bytes: ClassVar[float] = 60
+
+    header: bool = True
+    """Is the first line of every file the names of its columns? Otherwise they are the declared ones, in order."""
+    delimiter: str = ","
+    null: str = ""
+    formats: tuple[str, ...] = ()
+    multiline: bool = False
+
+    def reader(self, schema: Schema) -> Reader:
+        return CsvReader(CsvText(schema, self.delimiter, self.null, self.formats, self.multiline), self.header)
+
+    def cut(self, split: Split, rows: int) -> list[Split]:
+        row_bytes = self.row_bytes(split["path"]) or self.usual_row_bytes
+        if self.multiline:
+            return [{**split, "rows": int(split["length"] / row_bytes)}]
+        return cut_lines(split, rows, row_bytes)
+
+    def row_bytes(self, path: str) -> float | None:
+        return sampled_row_bytes(path, self.header)
+
+    def native(
+        self, spark: SparkSession, paths: Sequence[str], schema: Schema, malformed: Malformed
+    ) -> DataFrame | None:
+        """Spark takes columns by their place, so all files must have one header; own patterns are read by us only."""
+        text = CsvText(schema, self.delimiter, self.null, self.formats, self.multiline)
+        headers = {tuple(text.header(first_line(path))) if self.header else schema.names for path in paths}
+        if len(headers) != 1 or self.formats:
+            return None
+        (names,) = headers
+        try:
+            places = find_columns(names, schema)
+        except UnfitError:
+            return None
+        return guarded(self._spark_read(spark, paths, schema, names, places), schema)
+
+    def _spark_read(
+        self, spark: SparkSession, paths: Sequence[str], schema: Schema, names: Sequence[str], places: Sequence[int]
+    ) -> DataFrame:
+        from pyspark.sql import functions, types
+
+        declared = dict(zip(places, schema, strict=True))
+        columns = [
+            types.StructField(f"c{i}", spark_type(declared[i].type) if i in declared else types.StringType())
+            for i in range(len(names))
+        ]
+        reading = spark.read.schema(types.StructType(columns)).options(
+            header=self.header,
+            sep=self.delimiter,
+            nullValue=self.null,
+            emptyValue="",
+            mode="FAILFAST",
+            multiLine=self.multiline,
+            escape='"',
+            ignoreLeadingWhiteSpace=False,
+            ignoreTrailingWhiteSpace=False,
+        )
+        frame = reading.csv(list(paths))
+        return frame.select(*(functions.col(f"c{p}").alias(f.name) for p, f in zip(places, schema, strict=True)))
+
+
+@frozen
+class CsvReader(Reader):
+    """Reads the lines of a split in blocks."""
+
+    text: CsvText
+    header: bool = True
+
+    def read(self, split: Split) -> Iterator[Piece]:
+        path = split["path"]
+        first = first_line(path) if self.header else pa.py_buffer(b"")
+        names = self.text.header(first) if self.header else self.text.schema.names
+        empty = pa.RecordBatch.from_pylist([], schema=self.text.schema.to_arrow())
+        try:
+            find_columns(names, self.text.schema)
+        except UnfitError as problem:
+            if first.size and split.get("start", 0) == 0:  # once a file; an empty file has nothing to say
+                shown = bytes(first).decode("utf-8", "replace").rstrip("\r\n")
+                yield Piece(empty, unreadable(path, str(problem), shown, line=1), where=path)
+            return
+        for start, block in read_blocks(split, whole=self.text.multiline):
+            lines = block.slice(first.size) if start == 0 else block
+            found = self.text.parse(lines, names)
+            yield piece_of(path, found, max(start, first.size))
+
+
+def piece_of(path: str, found: ParsedText, start: int) -> Piece:
+    """Parsed lines of a file from some place on; lines are counted only for bad ones."""
+    if found.line is None or found.reason is None or found.raw is None or len(found.line) == 0:
+        return Piece(found.rows, where=path)
+    line = found.line + lines_before(path, start) + 1
+    return Piece(found.rows, bad_rows(path, line, found.reason, found.raw), where=path)

@@ -1,0 +1,74 @@
+"""Sources that make up their rows from a running number, at a pace or as fast as they are read."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Callable
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from headwater.sources.base import Polled, Source, Split
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SPLIT_NUMBERS = 250_000
+"""A task makes up to so many at once."""
+
+
+class GeneratedSource(Source):
+    """Numbers from 0 on; a split is a range of them, so everything can be made again after a crash.
+
+    Paced, number n is due n / ``rate`` seconds after the source was first read; what was missed while nothing ran is made
+    up for, in ticks of bounded size. Unpaced, everything is due at once.
+    """
+
+    rate: int
+    paced: bool
+    rows_per_tick: int
+    wall_clock: Callable[[], int] | None = None
+    """Microseconds since the epoch; None: the real one."""
+
+    @property
+    @abstractmethod
+    def numbers(self) -> int | None:
+        """How many numbers there are; None: no end."""
+
+    def rows_of(self, first: int, last: int) -> int:
+        """How many rows a range of numbers has."""
+        return last - first
+
+    def poll(self, offset: Any, rows: int) -> Polled:
+        now = time.time_ns() // 1000 if self.wall_clock is None else self.wall_clock()
+        next_, began = (offset["next"], offset["began"]) if offset is not None else (0, now)
+        last = next_ + self._numbers_for(rows)
+        if self.paced:
+            last = min(last, (now - began) * self.rate // 1_000_000)
+        if self.numbers is not None:
+            last = min(last, self.numbers)
+        last = max(last, next_)
+        after = {"next": last, "began": began}
+        splits = self.between({"next": next_, "began": began}, after)
+        return Polled(splits, after, finished=self.numbers is not None and last >= self.numbers)
+
+    def between(self, start: Any, end: Any) -> list[Split]:
+        cuts = [*range(start["next"], end["next"], SPLIT_NUMBERS), end["next"]]
+        return [{"from": a, "to": b, **self._known(end["began"])} for a, b in pairwise(cuts)]
+
+    def split_rows(self, split: Split) -> int:
+        return self.rows_of(split["from"], split["to"])
+
+    def splits(self, spark: SparkSession) -> DataFrame:
+        from headwater.sources.polled_stream import polled_splits
+
+        return polled_splits(spark, self, self.rows_per_tick)
+
+    def _known(self, began: int) -> Split:
+        """What else a split must say."""
+        return {}
+
+    def _numbers_for(self, rows: int) -> int:
+        """A range of numbers with about so many rows."""
+        sample = 1_000_000
+        return -(-rows * sample // max(self.rows_of(0, sample), 1))

@@ -1,0 +1,80 @@
+"""The NEXMark auction streams as a source: ``nexmark('bid', rate => 10000, disorder => '2 seconds')``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from attrs import frozen
+
+from headwater.errors import InputError
+from headwater.language.text import did_you_mean
+from headwater.model.schema import Schema
+from headwater.sources.base import Piece, Reader, Split
+from headwater.sources.conform import UnfitError, convert
+from headwater.sources.generated import GeneratedSource
+from headwater.sources.nexmark_generator import NEXMARK_SCHEMAS, NexmarkGenerator
+
+_PIECE = 100_000
+
+
+@frozen
+class NexmarkReader(Reader):
+    """Makes the events of a range of arrival slots; the intake gives them the declared types."""
+
+    generator: NexmarkGenerator
+    columns: Schema
+    """The generated columns that are declared, with their own types."""
+
+    def read(self, split: Split) -> Iterator[Piece]:
+        first, last = split["from"], split["to"]
+        for start in range(first, last, _PIECE):
+            stop = min(start + _PIECE, last)
+            yield Piece(self.generator.batch(start, stop, self.columns), where=f"events {start} to {stop}")
+
+
+class NexmarkSource(GeneratedSource):
+    """One of the three streams; those of one seed, rate and start fit together.
+
+    Paced, events arrive at ``rate`` by the wall clock; otherwise as fast as they are read. The declared columns are those
+    of ``NEXMARK_SCHEMAS``, or some of them.
+    """
+
+    def __init__(
+        self,
+        generator: NexmarkGenerator,
+        schema: Schema,
+        *,
+        paced: bool = True,
+        rows_per_tick: int = 2_000_000,
+        wall_clock: Callable[[], int] | None = None,
+    ) -> None:
+        self.schema, self.generator = schema, generator
+        self.rate, self.paced, self.rows_per_tick, self.wall_clock = generator.rate, paced, rows_per_tick, wall_clock
+        self.finite = generator.events is not None
+        self.reader = NexmarkReader(generator, _generated_columns(generator.kind, schema))
+
+    @property
+    def numbers(self) -> int | None:
+        return self.generator.slots
+
+    def rows_of(self, first: int, last: int) -> int:
+        return self.generator.count(first, last)
+
+    def __repr__(self) -> str:
+        return f"nexmark({self.generator.kind!r})"
+
+
+def _generated_columns(kind: str, schema: Schema) -> Schema:
+    made = NEXMARK_SCHEMAS[kind]
+    names = {f.name.casefold(): f for f in made}
+    for field in schema:
+        found = names.get(field.name.casefold())
+        if found is None:
+            hint = did_you_mean(field.name, made.names, all_of_them="There are")
+            raise InputError("UNKNOWN_COLUMN", f'nexmark has no column "{field.name}" in "{kind}"', hint=hint)
+        try:
+            convert(NexmarkGenerator(kind).batch(0, 0).column(found.name), field)
+        except UnfitError as problem:
+            message = f'nexmark cannot fill column "{field.name}" of "{kind}"'
+            raise InputError("TYPE_MISMATCH", message, detail=f"The {problem}.".replace("The column", "Column")) from None
+    return Schema(tuple(names[f.name.casefold()] for f in schema))

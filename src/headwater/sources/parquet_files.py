@@ -1,0 +1,113 @@
+"""Parquet files read by tasks as Arrow; a large one by several tasks, each with some of its row groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from attrs import frozen
+
+from headwater.errors import InputError
+from headwater.model.schema import Schema
+from headwater.sources.base import Malformed, Piece, Reader, Split
+from headwater.sources.conform import UnfitError, find_columns
+from headwater.sources.file_formats import FileFormat
+from headwater.sources.file_system import open_file
+from headwater.sources.malformed import unreadable
+from headwater.sources.spark_types import guarded, spark_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+BATCH_ROWS = 131_072
+
+
+@frozen
+class ParquetFormat(FileFormat):
+    name: ClassVar[str] = "parquet"
+    usual_row_bytes: ClassVar[float] = 24
+
+    def reader(self, schema: Schema) -> Reader:
+        return ParquetReader(schema)
+
+    def cut(self, split: Split, rows: int) -> list[Split]:
+        """Parts of whole row groups; a file that is no parquet stays one (its reader says so)."""
+        metadata = _metadata(split["path"])
+        if metadata is None:
+            return [split]
+        parts, start, held = [], split.get("start", 0), 0
+        for group in range(start, metadata.num_row_groups):
+            count = metadata.row_group(group).num_rows
+            if held and held + count > rows:
+                parts.append({**split, "start": start, "end": group, "rows": held})
+                start, held = group, 0
+            held += count
+        return [*parts, {**split, "start": start, "end": metadata.num_row_groups, "rows": held}]
+
+    def row_bytes(self, path: str) -> float | None:
+        metadata = _metadata(path)
+        if metadata is None or metadata.num_rows == 0:
+            return None
+        groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
+        packed = sum(g.column(i).total_compressed_size for g in groups for i in range(g.num_columns))
+        return packed / metadata.num_rows
+
+    def native(
+        self, spark: SparkSession, paths: Sequence[str], schema: Schema, malformed: Malformed
+    ) -> DataFrame | None:
+        """Only files with exactly these columns: for others Spark gives NULL where we say what is wrong."""
+        for path in paths:
+            try:
+                with open_file(path) as file:
+                    found = pq.read_schema(file)
+                    same = all(
+                        found.field(place).type == f.type and found.field(place).name == f.name
+                        for f, place in zip(schema, find_columns(found.names, schema), strict=True)
+                    )
+            except (UnfitError, pa.ArrowException):
+                return None
+            if not same:
+                return None
+        return guarded(spark.read.schema(spark_schema(schema)).parquet(*paths), schema)
+
+
+@frozen
+class ParquetReader(Reader):
+    """Reads the declared columns; whatever else a file has is left out. Types are the intake's concern."""
+
+    schema: Schema
+
+    def read(self, split: Split) -> Iterator[Piece]:
+        path = split["path"]
+        empty = pa.RecordBatch.from_pylist([], schema=self.schema.to_arrow())
+        try:
+            file = pq.ParquetFile(open_file(path))
+            names = file.schema_arrow.names
+            columns = [names[place] for place in find_columns(names, self.schema)]
+        except UnfitError as problem:
+            yield Piece(empty, unreadable(path, str(problem)), where=path)
+            return
+        except pa.ArrowException as problem:
+            yield Piece(empty, unreadable(path, f"this is no parquet file: {_first_line(problem)}"), where=path)
+            return
+        groups = range(split.get("start", 0), split.get("end", file.num_row_groups))
+        try:
+            for batch in file.iter_batches(BATCH_ROWS, groups, columns, use_threads=False):
+                yield Piece(batch, where=path)
+        except (pa.ArrowException, OSError) as problem:
+            # The rows before the damage are given out; all the rest is one bad row.
+            yield Piece(empty, unreadable(path, f"the file is damaged: {_first_line(problem)}"), where=path)
+
+
+def _metadata(path: str) -> pq.FileMetaData | None:
+    try:
+        with open_file(path) as file:
+            return pq.read_metadata(file)
+    except (pa.ArrowException, InputError):
+        return None
+
+
+def _first_line(problem: Exception) -> str:
+    return str(problem).partition("\n")[0].removesuffix(".")
