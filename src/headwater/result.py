@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from headwater.errors import InputError
+from headwater.model.schema import sql_name
 
 if TYPE_CHECKING:
     from pandas import DataFrame as PandasFrame
@@ -68,7 +69,7 @@ class Result:
 
     def to_spark(self, session: Any) -> Any:
         """As a DataFrame of that Spark session; times stay without a zone."""
-        return session.createDataFrame(self._table)
+        return session.createDataFrame(self._table, schema=spark_columns(self._table.schema))
 
     def rows(self) -> list[dict[str, Any]]:
         """As plain Python: a dictionary a row."""
@@ -109,6 +110,32 @@ class Result:
     def _footer(self) -> str:
         many = f"{len(self):,} row{'' if len(self) == 1 else 's'}"
         return f"{many}, the first {_SHOWN} shown" if len(self) > _SHOWN else many
+
+
+def spark_columns(schema: pa.Schema) -> str:
+    """The columns as Spark declares them.
+
+    Times have no zone; said so, it does not depend on the session's ``spark.sql.timestampType``.
+
+    >>> spark_columns(pa.schema([("at", pa.timestamp("us")), ("many", pa.list_(pa.int64()))]))
+    '`at` TIMESTAMP_NTZ, `many` ARRAY<BIGINT>'
+    """
+    return ", ".join(f"{_in_backquotes(f.name)} {_spark_type(f.type)}" for f in schema)
+
+
+def _spark_type(type_: pa.DataType) -> str:
+    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
+        return f"ARRAY<{_spark_type(type_.value_type)}>"
+    if pa.types.is_struct(type_):
+        fields = (type_.field(i) for i in range(type_.num_fields))
+        return f"STRUCT<{', '.join(f'{_in_backquotes(f.name)}: {_spark_type(f.type)}' for f in fields)}>"
+    if pa.types.is_timestamp(type_):
+        return "TIMESTAMP_NTZ"
+    return "VOID" if pa.types.is_null(type_) else sql_name(type_)
+
+
+def _in_backquotes(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def _shown(value: object) -> str:

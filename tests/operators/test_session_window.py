@@ -201,8 +201,8 @@ def test_a_tick_reads_only_the_sessions_that_it_changes(speculative, monkeypatch
     run = Harness(PAIR, 4, ["k"], speculative=speculative)
     run.tick(", ".join(f"{k}/a @{t}" for k in range(20) for t in (1, 2, 3)), 4)
     loaded = []
-    load = run.state.members.load
-    monkeypatch.setattr(run.state.members, "load", lambda ids: loaded.append(len(ids)) or load(ids))
+    load = run.state.sessions.members.load
+    monkeypatch.setattr(run.state.sessions.members, "load", lambda ids: loaded.append(len(ids)) or load(ids))
     run.tick("5/b @5", 5)
     assert loaded == []
     run.tick("5/c @6, 7/a @6, 8/a @8", 8)
@@ -301,7 +301,7 @@ def test_random_streams_agree_with_the_definition(speculative, files, schema, pa
                 if instant < run.promised or (speculative and instant <= reached):
                     assert answer.snapshot(instant) == shown_at(found, instant)
             kept = kept_of(elements, gap, keys, frontier, speculative=speculative)
-            assert len(kept) <= run.state.members.rows <= sum(kept)
+            assert len(kept) <= run.state.sessions.members.rows <= sum(kept)
         assert (run.state.rows, run.state.bytes, run.state.segments()) == (0, 0, [])
 
 
@@ -317,7 +317,9 @@ def test_what_is_final_leaves_the_state_for_good(speculative):
         elements.subtract(gone)
         rows = [(row, at, at + 1, 1) for row, at in news] + [(row, at, at + 1, -1) for row, at in gone]
         run.tick(Delta.from_rows(PAIR, rows), 10 * tick + 10)
-        assert run.state.members.rows == sum(kept_of(elements, 3, [0], 10 * tick + 10, speculative=speculative))
+        assert run.state.sessions.members.rows == sum(
+            kept_of(elements, 3, [0], 10 * tick + 10, speculative=speculative)
+        )
     run.tick("", INFINITY)
     assert History.of(run.operator.schema, run.out).snapshot(10_000) == shown_at(sessions_of(elements, 3, [0]), 10_000)
 

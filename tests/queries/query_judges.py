@@ -13,7 +13,17 @@ from query_corpus import Case, Table
 from query_runs import bound, histories, queries
 from query_snapshots import NotJudgedError, Snapshots
 
-from headwater.algebra.nodes import Dstream, Granularity, HopWindow, Istream, Plan, SessionWindow, Source, TimeWindow
+from headwater.algebra.nodes import (
+    Dstream,
+    Granularity,
+    HopWindow,
+    Istream,
+    Plan,
+    Sample,
+    SessionWindow,
+    Source,
+    TimeWindow,
+)
 from headwater.language.script import Query
 from headwater.model.delta import Delta
 from headwater.model.history import show
@@ -119,8 +129,11 @@ def changes(plan: Plan, inputs: dict[str, Delta]) -> set[int]:
         case TimeWindow(size=size, slide=slide):
             entering = {-(-(t + 1) // slide) * slide - 1 for t in below}
             return entering if plan.unbounded else entering | {(t + size + slide) // slide * slide - 1 for t in below}
-        case Granularity(granule=granule):
-            return {-(-t // granule) * granule for t in below}
+        case Granularity(granule=granule, offset=offset):
+            return {-(-(t - offset) // granule) * granule + offset for t in below}
+        case Sample(period=period, offset=offset):
+            seen = range(min(below, default=0) // period * period + offset, max(below, default=0) + 1, period)
+            return {t for instant in seen for t in (instant, instant + 1)}
         case Istream() | Dstream():
             return below | {t + 1 for t in below}
         case HopWindow(size=size, slide=slide, offset=offset):

@@ -14,8 +14,9 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import sqlglot
+from query_outputs import Output, output_of
 from query_translation import break_ties, changes_of_result, no_row_of_nothing, tolerate, unwrap
-from query_windows import Elements, content, hops, instants, longest, quoted, sessions
+from query_windows import Elements, content, hops, instants, longest, quoted, refresh, sessions, tumbled
 from sqlglot import exp
 
 from headwater.language.statements import parse_script
@@ -117,13 +118,41 @@ class Snapshots:
     def _plain(self, query: exp.Expr, ctes: Ctes) -> str:
         """The query in DuckDB's SQL, over views instead of windows."""
         query = query.copy()
+        output = output_of(query)
+        return self._translated(query, ctes) if output is None else self._output(output, query, ctes)
+
+    def _output(self, output: Output, query: exp.Expr, ctes: Ctes) -> str:
+        """INTERNAL: the answer of each refresh, or what is born at each instant. Restore: what was born since the last one."""
+        refreshed = f"({AT} + 1) % {output.period} = 0" if output.period else ""
+        if output.kind == "INTERNAL" and refreshed:
+            return f"SELECT * FROM ({self._translated(query, ctes)}) WHERE {refreshed}"
+        arrivals: list[str] = []
+        answer = self._materialised(self._translated(query, ctes, arrivals if output.every_result else None))
+        visible = f"SELECT * EXCLUDE ({', '.join(arrivals)}) FROM" if arrivals else "SELECT * FROM"
+        born = _changes("ISTREAM", *(content(answer, None, None, when) for when in (AT, f"({AT} - 1)")))
+        if output.kind == "INTERNAL":
+            return f"{visible} ({born})"
+        assert output.period is not None
+        lately = tumbled(self._materialised(born), output.period, AT)
+        if output.kind == "ISTREAM-RESTORE":
+            return f"{visible} ({lately}) WHERE {refreshed}"
+        there = content(answer, None, None, refresh(output.period, AT))
+        return f"{visible} ({there} UNION ALL ({lately} EXCEPT ALL {there}))"
+
+    def _translated(self, query: exp.Expr, ctes: Ctes, arrivals: list[str] | None = None) -> str:
+        """``arrivals``: the rows are to have their instants as columns of these names, which are filled in."""
         changes = changes_of_result(query)
         ctes = {**ctes, **{cte.alias.casefold(): cte.this for cte in query.ctes}}
         for select in list(query.find_all(exp.Select)):
             tolerate(select)
+            if not _has_its_own_view(select, query) and output_of(select.copy()) is not None:
+                raise NotJudgedError("INTERNAL or restore in a query that has no view of its own")
         for item in [n for n in query.walk(bfs=False) if _is_special(n)]:
             if item.find_ancestor(RelationToStream, TableFunction) is None:
-                item.replace(self._reference(item, ctes))
+                own = arrivals is not None and item.find_ancestor(exp.Select) is query
+                item.replace(self._reference(item, ctes, arrivals if own else None))
+        if arrivals and not query.expressions[0].is_star:
+            query.set("expressions", [*query.expressions, *map(exp.column, arrivals)])
         for join in query.find_all(exp.Join):
             if join.args.get("kind") == "COMMA":
                 join.set("kind", None)
@@ -139,17 +168,22 @@ class Snapshots:
         elements = self._materialised(sql)
         return _changes(changes, *(content(elements, None, None, when) for when in (AT, f"({AT} - 1)")))
 
-    def _reference(self, item: exp.Expr, ctes: Ctes) -> exp.Expr:
+    def _reference(self, item: exp.Expr, ctes: Ctes, arrivals: list[str] | None) -> exp.Expr:
         """A view of what the item holds at the instant, in its place."""
-        table = exp.Table(this=exp.to_identifier(self._new_view(self._item(item, AT, ctes)), quoted=True))
+        if arrivals is not None:
+            arrivals.append(f"_arrived_{len(arrivals) + 1}")
+        held = self._item(item, AT, ctes, arrivals[-1] if arrivals else "")
+        table = exp.Table(this=exp.to_identifier(self._new_view(held), quoted=True))
         label = _label(item)
+        if item.args.get("joins"):  # (a JOIN b)
+            table.set("joins", item.args["joins"])
         if item.args.get("alias") is not None:
             table.set("alias", item.args["alias"].copy())
         elif label:
             table.set("alias", exp.TableAlias(this=exp.to_identifier(label)))
         return table
 
-    def _item(self, item: exp.Expr, at: str, ctes: Ctes) -> str:
+    def _item(self, item: exp.Expr, at: str, ctes: Ctes, arrived: str = "") -> str:
         """What an item of FROM holds at the instant."""
         window, granularity = item.args.get("stream_window"), item.args.get("granularity")
         if isinstance(item, (RelationToStream, TableFunction)) and window is None and granularity is None:
@@ -157,7 +191,7 @@ class Snapshots:
         elements = self._elements(item, ctes)
         if window is not None and window.this in ("ROWS", "SESSION"):
             self._check_short(elements)
-        return content(elements, window, granularity, at)
+        return content(elements, window, granularity, at, arrived)
 
     def _elements(self, item: exp.Expr, ctes: Ctes) -> Elements:
         """The elements of what an item refers to, without its window."""
@@ -202,6 +236,17 @@ def _is_special(node: exp.Expr) -> bool:
     """Does the item of FROM need a view of its own?"""
     windowed = node.args.get("stream_window") or node.args.get("granularity")
     return isinstance(node, (RelationToStream, TableFunction)) or bool(windowed)
+
+
+def _has_its_own_view(select: exp.Select, query: exp.Expr) -> bool:
+    """Is it inside of an item that needs one?"""
+    node: exp.Expr = select
+    while node is not query:
+        assert node.parent is not None
+        node = node.parent
+        if _is_special(node):
+            return True
+    return False
 
 
 def _label(item: exp.Expr) -> str:

@@ -39,17 +39,22 @@ def instants(duration: exp.Expr) -> int:
     return int(float(duration.this) * MICROSECONDS[{"MIN": "MINUTE", "SEC": "SECOND"}.get(word, word)])
 
 
-def content(elements: Elements, window: exp.Expr | None, granularity: exp.Expr | None, at: str) -> str:
-    """The rows that a window after a reference holds at the instant; without one, those that are valid."""
+def content(
+    elements: Elements, window: exp.Expr | None, granularity: exp.Expr | None, at: str, arrived: str = ""
+) -> str:
+    """The rows that a window after a reference holds at the instant; without one, those that are valid.
+
+    ``arrived``: the name of one more column, the instant of each of them; rows without a window have none.
+    """
     if granularity is not None:  # until the next granule, what was there at the last one (Krämer 20.1)
         at = f"({at} - {at} % {instants(granularity.this)})"
     kind = "NOW" if window is None else window.this
     if window is None or kind == "NOW":
         return _covered(elements, at, at)
     if kind == "UNBOUNDED":
-        return _covered(elements, "0", at)
+        return _covered(elements, "0", at, arrived=arrived)
     if kind == "ROWS":
-        return _rows(elements, window, at)
+        return _rows(elements, window, at, arrived)
     size = window.args["size"]
     if kind == "SESSION":
         by = [column.name for column in window.args.get("partition") or ()]
@@ -57,11 +62,25 @@ def content(elements: Elements, window: exp.Expr | None, granularity: exp.Expr |
     # 17.1 (8.17 with slide 1): with K = floor((t+1)/a)*a, what was valid in [max(K-w, 0), K-1].
     slide = instants(window.args["slide"]) if window.args.get("slide") else 1
     reported = f"(({at} + 1) // {slide} * {slide})"
-    return _covered(elements, f"greatest({reported} - {instants(size)}, 0)", f"({reported} - 1)")
+    return _covered(elements, f"greatest({reported} - {instants(size)}, 0)", f"({reported} - 1)", arrived=arrived)
 
 
-def _covered(elements: Elements, first: str, last: str, further: Sequence[str] = ()) -> str:
+def tumbled(elements: Elements, period: int, at: str) -> str:
+    """What was there since the refresh before the last one, which was at the last instant of a period."""
+    return _covered(elements, f"greatest({refresh(period, at)} - {period - 1}, 0)", refresh(period, at))
+
+
+def refresh(period: int, at: str) -> str:
+    """The last refresh."""
+    return f"(({at} + 1) // {period} * {period} - 1)"
+
+
+def _covered(elements: Elements, first: str, last: str, further: Sequence[str] = (), arrived: str = "") -> str:
     """A copy of the row for each of its instants from first to last."""
+    if arrived:
+        each = f"unnest(range(greatest(_start, {first}), least(_end, {last} + 1))) AS {arrived}"
+        within = f"_start <= {last} AND _end > {first}"
+        return f"SELECT {elements.listed}, {each} FROM {elements.table}, range(_weight) WHERE {within}"
     copies = f"_weight * (least(_end, {last} + 1) - greatest(_start, {first}))"
     return (
         f"SELECT {', '.join([elements.listed, *further])} FROM (SELECT *, {copies} AS _copies FROM {elements.table}"
@@ -69,17 +88,18 @@ def _covered(elements: Elements, first: str, last: str, further: Sequence[str] =
     )
 
 
-def _rows(elements: Elements, window: exp.Expr, at: str) -> str:
+def _rows(elements: Elements, window: exp.Expr, at: str, arrived: str) -> str:
     """17.2 (8.18 with slide 1) in each group (8.19): with n rows so far and K = floor(n/A)*A, rows K-N+1 to K."""
     size, slide = window.args["size"].this, window.args["slide"].this if window.args.get("slide") else 1
     group = ", ".join(quoted(column.name) for column in window.args.get("partition") or ())
     partition = f"PARTITION BY {group}" if group else ""
     order = ", ".join(["_at", *(f"{quoted(name)} ASC NULLS FIRST" for name in elements.columns)])
     numbered = (
-        f"SELECT {elements.listed}, row_number() OVER ({partition} ORDER BY {order}) AS _k,"
+        f"SELECT {elements.listed}, _at, row_number() OVER ({partition} ORDER BY {order}) AS _k,"
         f" count(*) OVER ({partition}) // {slide} * {slide} AS _top FROM ({_single(elements, at)})"
     )
-    return f"SELECT {elements.listed} FROM ({numbered}) WHERE _k <= _top AND _k > _top - {size}"
+    listed = f"{elements.listed}, _at AS {arrived}" if arrived else elements.listed
+    return f"SELECT {listed} FROM ({numbered}) WHERE _k <= _top AND _k > _top - {size}"
 
 
 def _single(elements: Elements, at: str) -> str:

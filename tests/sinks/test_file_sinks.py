@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from attrs import evolve
+from pyarrow import fs
 
 from headwater.errors import HeadwaterError
 from headwater.model.delta import Delta
@@ -91,7 +92,7 @@ def test_a_crash_before_the_record_loses_nothing(tmp_path: Path, counts, stage, 
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Folder, "write_atomically", crash)
+        patched.setattr(Folder, "replace", crash)
         with pytest.raises(KeyboardInterrupt):
             sink.deliver(1, parts, 3)
     again = opened(tmp_path / "out", counts)
@@ -189,6 +190,20 @@ def test_a_uri_is_as_good_as_a_path(tmp_path: Path, counts, stage):
     sink.deliver(1, parts, 3)
     sink.deliver(1, parts, 3)
     assert len(delivered(tmp_path / "out")) == 2
+
+
+def test_any_file_system_of_pyarrow_will_do(tmp_path: Path, counts, stage):
+    (tmp_path / "store").mkdir()
+    sink = parquet("out")
+    sink.folder = Folder("out", fs.SubTreeFileSystem(str(tmp_path / "store"), fs.LocalFileSystem()))
+    sink.open(counts)
+    parts = stage(sink, 1, FIRST)
+    stage(sink, 1, FIRST)
+    sink.open(counts)
+    for _ in range(2):
+        sink.deliver(1, parts, 3)
+    assert len(delivered(tmp_path / "store" / "out")) == 2
+    assert not list((tmp_path / "store" / "out" / "_staged").iterdir())
 
 
 def test_a_relative_path_means_the_same_folder_in_tasks(tmp_path: Path, counts, monkeypatch: pytest.MonkeyPatch):

@@ -14,6 +14,7 @@ from headwater.errors import HeadwaterError
 from headwater.model.time import INFINITY
 from headwater.sinks import console, foreach, noop, spark
 from headwater.sinks.base import Guarantee
+from headwater.sinks.parts import stage_table
 
 # -- console ----------------------------------------------------------------------------------------------------------
 
@@ -91,6 +92,13 @@ def test_large_parts_go_by_file(counts, stage, tmp_path):
     (tmp_path / "checkpoint" / "staging").joinpath(parts[0].path).unlink()
     with pytest.raises(HeadwaterError, match="is missing: rows of a committed tick"):
         sink.deliver(1, parts, 1)
+
+
+def test_without_a_checkpoint_large_parts_stay_in_memory(counts, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    part = stage_table(pa.table({"x": range(50_000)}), "")
+    assert (part.rows, part.path) == (50_000, None)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_function_that_fails_gets_the_tick_again(counts, stage):

@@ -24,8 +24,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def session() -> Iterator[SessionHandle]:
-    """Spark on two cores of this machine, two shards."""
-    with open_session("local[2]", shards=2) as handle:
+    """Spark on two cores of this machine, two shards; compiled quickly, as no test runs for long."""
+    with open_session(
+        "local[2]", shards=2, config={"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+    ) as handle:
         yield handle
 
 

@@ -84,6 +84,11 @@ def test_spark_reads_the_files_of_the_parquet_sink(spark: SparkSession, tmp_path
 
 
 def test_a_result_becomes_a_frame(spark: SparkSession):
-    frame = Result(pa.table({"x": [1, None], "at": pa.array([0, None], pa.timestamp("us"))})).to_spark(spark)
+    nested = pa.array([{"a b": [0]}, None], pa.struct([("a b", pa.list_(pa.timestamp("us")))]))
+    table = pa.table({"x": [1, None], "at": pa.array([0, None], pa.timestamp("us")), "its `in`": nested})
+    frame = Result(table).to_spark(spark)
     assert frame.schema["at"].dataType.simpleString() == "timestamp_ntz"
-    assert sorted(frame.collect(), key=str) == [(1, datetime(1970, 1, 1)), (None, None)]
+    assert sorted(frame.collect(), key=str) == [
+        (1, datetime(1970, 1, 1), ([datetime(1970, 1, 1)],)),
+        (None, None, None),
+    ]

@@ -247,6 +247,23 @@ class Aggregate(Plan):
 
 
 @frozen(cache_hash=True)
+class PreAggregate(Plan):
+    """Rows on their way to an aggregation, free to be put together: others of the same keys, counts and sums (or extremes).
+
+    Each call brings what an aggregate above it takes as its argument: COUNT a BOOLEAN that is NULL where a row does not
+    count, SUM numbers of the same sum, MIN and MAX values of the same extreme. For the plan that runs only.
+    """
+
+    input: Plan = field(metadata=_INPUT)
+    keys: tuple[str, ...]
+    calls: tuple[AggregateCall, ...]
+
+    def _schema(self) -> Schema:
+        keys = tuple(self.input.schema.field(k) for k in self.keys)
+        return Schema(keys + tuple(Field(c.output, c.type) for c in self.calls))
+
+
+@frozen(cache_hash=True)
 class SortKey:
     """One column of an ORDER BY; Spark's defaults."""
 

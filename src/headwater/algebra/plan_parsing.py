@@ -231,6 +231,12 @@ def _aggregate(cursor: Cursor, below: n.Plan) -> n.Plan:
     return n.Aggregate(below, keys, calls)
 
 
+def _partial_aggregate(cursor: Cursor, below: n.Plan) -> n.Plan:
+    whole = _aggregate(cursor, below)
+    assert isinstance(whole, n.Aggregate)
+    return n.PreAggregate(below, whole.keys, whole.calls)
+
+
 def _call(cursor: Cursor, schema: Schema) -> n.AggregateCall:
     function = cursor.plain_name("an aggregate, such as COUNT")
     cursor.expect("(")
@@ -339,6 +345,7 @@ _RULES: dict[str, tuple[int, Callable[..., n.Plan]]] = {
     # "except all" before "except"
     **{kind.value: (2, _set_operation(kind)) for kind in sorted(n.SetKind, key=lambda k: -len(k.value))},
     "aggregate": (1, _aggregate),
+    "partial aggregate": (1, _partial_aggregate),
     "window range": (1, _time_window),
     "window rows": (1, _row_window),
     "hop": (1, _hop_window),

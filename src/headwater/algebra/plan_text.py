@@ -172,9 +172,18 @@ def _(plan: n.SetOperation) -> str:
 
 @_line.register
 def _(plan: n.Aggregate) -> str:
+    return f"aggregate{_grouped(plan)}"
+
+
+@_line.register
+def _(plan: n.PreAggregate) -> str:
+    return f"partial aggregate{_grouped(plan)}"
+
+
+def _grouped(plan: n.Aggregate | n.PreAggregate) -> str:
     keys = f" by {_names(plan.keys)}" if plan.keys else ""
     calls = f": {', '.join(map(_call, plan.calls))}" if plan.calls else ""
-    return f"aggregate{keys}{calls}"
+    return f"{keys}{calls}"
 
 
 def _call(call: n.AggregateCall) -> str:

@@ -327,6 +327,14 @@ def _(plan: n.Aggregate, below: Rows) -> Rows:
 
 
 @_rows.register
+def _(plan: n.PreAggregate, below: Rows) -> Rows:
+    """Other rows of the same keys."""
+    group = frozenset(plan.keys)
+    fixed = {name: value for name, value in below.constants.items() if name in group}
+    return _made(plan.schema, [], below.uniform & group, fixed)
+
+
+@_rows.register
 def _(plan: n.TopK, below: Rows) -> Rows:
     """A part of the rows; the rank numbers them in each partition."""
     keys = list(below.keys)

@@ -188,6 +188,7 @@ class Bench(StrEnum):
     STATE = "state"
     DRIFT = "drift"
     PLANNER = "planner"
+    ENGINE = "engine"
 
 
 @app.command("bench")
@@ -195,17 +196,45 @@ def _bench(
     what: Annotated[
         Bench,
         typer.Argument(
-            help="kernels: rows a second an operator; state: ticks as it grows; drift: a long sum; planner: text to plan."
+            help="kernels: rows a second an operator; state: ticks as it grows; drift: a long sum; planner: text to plan; "
+            "engine: all of it, beside Spark, Flink and DuckDB."
         ),
     ],
     rows: Annotated[
-        int | None, typer.Option("--rows", min=100_000, help="Input rows (kernels, drift) or largest state (state).")
+        int | None,
+        typer.Option(
+            "--rows", min=100_000, help="Input rows (kernels, drift, engine) or largest state (state, latency)."
+        ),
     ] = None,
+    repeat: Annotated[int, typer.Option("--repeat", min=1, help="engine: runs of each, the best counts.")] = 3,
+    limit: Annotated[
+        float, typer.Option("--limit", min=1, help="engine: seconds a run; what takes longer gets fewer rows.")
+    ] = 60,
+    query: Annotated[list[str] | None, typer.Option("--query", help="engine: only these, by name.")] = None,
+    engine: Annotated[list[str] | None, typer.Option("--engine", help="engine: only these, by name.")] = None,
+    cache: Annotated[Path | None, typer.Option("--cache", help="engine: folder for the data and for Flink.")] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="engine: Markdown instead of a table.")] = False,
+    latency: Annotated[bool, typer.Option("--latency", help="engine: the time of a tick, of Headwater alone.")] = False,
 ) -> None:
     """Measure Headwater on this machine; one run, one table."""
     from rich.console import Console
 
-    Console(width=150).print(_run_bench(what, rows))
+    from headwater.errors import HeadwaterError
+
+    out = Console(width=150)
+    if what is not Bench.ENGINE:
+        out.print(_run_bench(what, rows))
+        return
+    from headwater.bench.engine import command
+
+    said = " ".join(["headwater", *sys.argv[1:]])
+    asked = command.Options(
+        rows or command.ROWS, repeat, limit, tuple(query or ()), tuple(engine or ()), cache, markdown, said
+    )
+    try:
+        (command.run_latency if latency else command.run)(asked, out, Console(stderr=True))
+    except HeadwaterError as problem:
+        _fail(str(problem))
 
 
 def _run_bench(what: Bench, rows: int | None) -> Table:

@@ -135,6 +135,13 @@ class Catalog:
         self.functions: dict[str, Function] = {}
         """By folded name."""
 
+    def copy(self) -> Catalog:
+        """Another catalog with the same entries."""
+        same = Catalog()
+        same._streams.update(self._streams)
+        same.functions.update(self.functions)
+        return same
+
     def __iter__(self) -> Iterator[Entry]:
         return iter(self._streams.values())
 

@@ -234,7 +234,7 @@ class FromClause:
         return [self._item(node)]
 
     def _item(self, node: exp.Expr) -> Relation:
-        item, plan = rename(*self._items.bind(node), self.names)
+        item, plan = rename(*self._items.bind(node, stamped=self.environment.stamped), self.names)
         return Relation(plan, (item,))
 
     # -- joining ----------------------------------------------------------------------------------------------------

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import pyarrow as pa
 from attrs import define, evolve, field
 from sqlglot import exp
 
-from headwater.algebra.nodes import Dstream, Istream, Plan, SessionWindow, Split
+from headwater.algebra.nodes import Dstream, Istream, Plan, SessionWindow, Split, Stamp
+from headwater.algebra.properties import is_chronon
 from headwater.errors import SqlError
 from headwater.language.catalog import Derived, Stream, UnboundedWindow
 from headwater.language.constants import bind_values
+from headwater.language.internal_windows import check_inside
 from headwater.language.notices import Notice
-from headwater.language.scope import Column, Item, Scope, project, reference
+from headwater.language.scope import Column, Item, NameSource, Scope, project, reference
 from headwater.language.syntax import RelationToStream, TableFunction
 from headwater.language.table_functions import apply_session, apply_table_function
 from headwater.language.text import error_on, span
@@ -41,6 +44,8 @@ class Environment:
     notices: list[Notice] = field(factory=list)
     outer: Scope | None = None
     """What is in sight around the query, for a sub-query."""
+    stamped: bool = False
+    """Do the rows carry the instant of their arrival?"""
 
     def note_unbounded(self, plan: Plan, place: exp.Expr, item: Item) -> None:
         """A window of the item whose elements never expire, and where it is asked for."""
@@ -58,7 +63,7 @@ class ItemBinder:
     def error(self, node: exp.Expr, code: str, message: str, *, hint: str = "") -> SqlError:
         return error_on(self.environment.text, node, code, message, hint=hint)
 
-    def bind(self, node: exp.Expr) -> tuple[Item, Plan]:
+    def bind(self, node: exp.Expr, *, stamped: bool = False) -> tuple[Item, Plan]:
         """The item under its own alias and window."""
         item, plan = self._reference(node)
         alias = node.args.get("alias")
@@ -66,10 +71,13 @@ class ItemBinder:
             item = evolve(item, alias=alias.name or None)
             if alias.args.get("columns"):
                 item = self._renamed(alias, item)
-        if window := node.args.get("stream_window"):
+        window = node.args.get("stream_window")
+        if stamped and ((window is not None and window.this != "NOW") or is_chronon(plan)):
+            item, plan = _stamped(item, plan)
+        if window is not None:
             item, plan = self._windowed(window, item, plan)
         if granularity := node.args.get("granularity"):
-            plan = apply_granularity(self.environment.text, granularity, plan)
+            plan = apply_granularity(self.environment.text, granularity, plan, self.environment.notices)
         return item, plan
 
     def _windowed(self, window: exp.Expr, item: Item, plan: Plan) -> tuple[Item, Plan]:
@@ -78,7 +86,7 @@ class ItemBinder:
             item, plan = apply_session(text, window, item, plan, self.environment.notices)
             self.environment.note_unbounded(plan, window, item)
             return item, plan
-        plan, unbounded = apply_window(text, window, plan, item)
+        plan, unbounded = apply_window(text, window, plan, item, self.environment.notices)
         if unbounded is not None:
             self.environment.note_unbounded(unbounded, window, item)
         return item, plan
@@ -94,9 +102,11 @@ class ItemBinder:
                 constant = bind_values(self.environment.text, node.expressions)
                 return Item(tuple(_column(f) for f in constant.schema)), constant
             case RelationToStream():
+                check_inside(self.environment.text, node, node.expression)
                 item, plan = self._under_visible_names(node.expression)
                 return Item(item.columns, stream=item.label), RELATION_TO_STREAM[node.this.name](plan)
             case TableFunction():
+                check_inside(self.environment.text, node, node.args["data"])
                 item, plan = self._under_visible_names(node.args["data"])
                 item, plan = apply_table_function(self.environment.text, node, item, plan, self.environment.notices)
                 if isinstance(plan, SessionWindow):
@@ -136,6 +146,13 @@ def names_given(text: str, alias: exp.TableAlias, columns: Sequence[Column]) -> 
         names = "1 name is" if len(given) == 1 else f"{len(given)} names are"
         raise error_on(text, alias, "COLUMN_COUNT", f'"{alias.name}" has {there}, but {names} given')
     return given
+
+
+def _stamped(item: Item, plan: Plan) -> tuple[Item, Plan]:
+    """With the instant at which a row arrived. An interval without a window has no such instant: it is there for a while."""
+    name = NameSource(plan.schema.names).unique("arrived")
+    stamp = Column("", name, pa.int64(), nullable=False, hidden=True, stamp=True)
+    return evolve(item, columns=(*item.columns, stamp)), Stamp(plan, name)
 
 
 def _column(field: Field) -> Column:

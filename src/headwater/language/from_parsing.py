@@ -13,57 +13,10 @@ from headwater.language.text import error_at
 
 _AFTER_STRAY_COMMA = frozenset({TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING})
 _RELATION_TO_STREAM = frozenset({"ISTREAM", "DSTREAM", "RSTREAM"})
-_BEGINS_A_LIST = frozenset(
-    {TokenType.NUMBER, TokenType.STRING, TokenType.CASE, TokenType.DISTINCT, TokenType.NOT, TokenType.NULL}
-)
-_AFTER_A_COLUMN = frozenset({TokenType.ALIAS, TokenType.FROM, TokenType.IS, TokenType.DIV})
 
 
 class FromParser(TableFunctionParser):
     """``ref [alias] [window] [granularity] [alias]``, and joins of them."""
-
-    # -- SELECT ISTREAM … -------------------------------------------------------------------------------------------
-
-    def _parse_projections(self) -> tuple[list[exp.Expr], list[exp.Expr] | None]:
-        """``SELECT ISTREAM a, b`` is the same as CQL's ``SELECT Istream(a, b)``."""
-        token = self._curr
-        self._refuse_golab()
-        if token.text.upper() not in _RELATION_TO_STREAM or not self._is_followed_by_a_list():
-            return super()._parse_projections()
-        self._advance()
-        distinct = self._match(TokenType.DISTINCT)
-        listed, exclude = super()._parse_projections()
-        inside = [exp.Distinct(expressions=listed)] if distinct else listed
-        return [self._at(exp.Anonymous(this=token.text, expressions=inside), token)], exclude
-
-    def _refuse_golab(self) -> None:
-        """``Wstream(…)[ROWS 10]`` and ``Rstream-restore(…)`` need update patterns (Golab 3.4)."""
-        word, following = self._curr.text.upper(), self._next.token_type
-        if word == "WSTREAM" and following == TokenType.L_PAREN:
-            hint = "Put the query into FROM and window its result."
-            raise self.error("UNSUPPORTED", "Wstream is not available in this version", hint=hint)
-        after = self._tokens[self._index + 2].text.upper() if self._index + 2 < len(self._tokens) else ""
-        if word in _RELATION_TO_STREAM and following == TokenType.DASH and after == "RESTORE":
-            raise self.error("UNSUPPORTED", f"{word.capitalize()}-restore is not available in this version")
-
-    def _is_followed_by_a_list(self) -> bool:
-        """Else it is a column of that name, or the function that CQL has."""
-        following = self._next.token_type
-        if following == TokenType.STAR:
-            after = self._tokens[self._index + 2] if self._index + 2 < len(self._tokens) else None
-            return after is not None and after.token_type in (TokenType.FROM, TokenType.COMMA, TokenType.EXCEPT)
-        return following in _BEGINS_A_LIST or following in self.ID_VAR_TOKENS - _AFTER_A_COLUMN
-
-    def _parse_select_query(self, *args: Any, **options: Any) -> exp.Expr | None:
-        """``Istream(DISTINCT a)``: the DISTINCT belongs to the query."""
-        query = super()._parse_select_query(*args, **options)
-        if isinstance(query, exp.Select) and len(query.expressions) == 1:
-            (only,) = query.expressions
-            inside = only.expressions if isinstance(only, exp.Anonymous) else []
-            if only.name.upper() in _RELATION_TO_STREAM and len(inside) == 1 and isinstance(inside[0], exp.Distinct):
-                only.set("expressions", inside[0].expressions)
-                query.set("distinct", exp.Distinct())
-        return query
 
     # -- FROM -------------------------------------------------------------------------------------------------------
 
@@ -160,39 +113,45 @@ class FromParser(TableFunctionParser):
         partition = None
         if self._match(TokenType.PARTITION_BY):
             partition = self._parse_csv(self._parse_column)
-        size = slide = None
+        size = least = slide = None
+        internal = False
         if self._match_text_seq("NOW"):
             kind = "NOW"
         elif self._match_text_seq("SESSION"):
             kind, size = "SESSION", self._parse_duration()
         elif self._match_texts(("RANGE", "ROWS", "WINDOW")):  # WINDOW as in Golab chapter 8: a RANGE
             kind = "ROWS" if self._prev.text.upper() == "ROWS" else "RANGE"
-            if self._match_texts(("MIN", "MAX"), advance=False):
-                hint = "Sizes between which the system may choose come with adaptation; give one size."
-                raise self.error("UNSUPPORTED", "a window cannot have a MIN and a MAX in this version", hint=hint)
             if self._match_text_seq("UNBOUNDED"):
                 kind = "UNBOUNDED"
+            elif self._match_text_seq("MIN"):
+                least = self._parse_duration()
+                size = self._parse_other_bound("MAX", "the smallest size")
             else:
                 size = self._parse_duration()
             if self._match_text_seq("SLIDE"):
                 slide = self._parse_duration()
-            if self._match_text_seq("INTERNAL", advance=False):
-                hint = "Results that do not expire are those of SELECT Istream(…)."
-                raise self.error("UNSUPPORTED", "INTERNAL windows are not available in this version", hint=hint)
+            internal = bool(self._match_text_seq("INTERNAL"))
         else:
             raise self.expected("RANGE, ROWS, SESSION or NOW")
-        window = StreamWindow(this=kind, size=size, slide=slide, partition=partition)
+        window = StreamWindow(this=kind, size=size, least=least, slide=slide, partition=partition, internal=internal)
         return self._at(window, start, self._prev)
+
+    def _parse_other_bound(self, word: str, after: str) -> exp.Expr:
+        """The second of two bounds between which the system may choose (Krämer 21.2)."""
+        if not (self._match(TokenType.COMMA) and self._match_text_seq(word)):
+            raise self.expected(f'", {word}" and a bound after {after}')
+        return self._parse_duration()
 
     def _parse_granularity(self) -> exp.Expr | None:
         if not (self._curr.text.upper() == "GRANULARITY" and self._next.token_type == TokenType.L_PAREN):
             return None
         start = self._curr
         self._advance(2)
-        granule = self._parse_duration()
+        coarsest = self._parse_duration() if self._match_text_seq("COARSEST") else None
+        granule = self._parse_other_bound("FINEST", "the coarsest one") if coarsest else self._parse_duration()
         if not self._match(TokenType.R_PAREN):
             raise self.expected('")" after the granularity')
-        return self._at(Granularity(this=granule), start, self._prev)
+        return self._at(Granularity(this=granule, coarsest=coarsest), start, self._prev)
 
     def _parse_join(self, *args: Any, **options: Any) -> exp.Join | None:
         if self._match(TokenType.COMMA):

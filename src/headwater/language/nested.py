@@ -17,9 +17,10 @@ from headwater.language.free_names import FreeNames, needs_values, refused
 from headwater.language.from_clause import FromClause
 from headwater.language.from_items import Environment, Output
 from headwater.language.group_windows import is_window_call
+from headwater.language.internal_windows import is_internal
 from headwater.language.ordering import chooses_rows, keeps_some_rows
 from headwater.language.scope import Bound, Column, Item, NameSource, Relation, Scope
-from headwater.language.select_list import SelectList
+from headwater.language.select_list import SelectList, relation_to_stream
 from headwater.language.syntax import RelationToStream, TableFunction
 from headwater.language.text import error_on
 
@@ -56,14 +57,20 @@ class NestedQueries:
     # -- FROM -------------------------------------------------------------------------------------------------------
 
     def from_clause(
-        self, node: exp.Select, outer: Scope | None, names: NameSource, correlation: Correlation | None
+        self,
+        node: exp.Select,
+        outer: Scope | None,
+        names: NameSource,
+        correlation: Correlation | None,
+        *,
+        stamped: bool = False,
     ) -> tuple[FromClause, dict[str, Column] | None]:
         """The items of FROM, and where the copies of outer columns are in their rows."""
         from_ = node.args.get("from_")
         if from_ is None:
             raise error_on(self.text, node, "UNSUPPORTED", "a query needs a FROM clause")
         bind = partial(self._derived, outer=outer, correlation=correlation)
-        clause = FromClause(evolve(self._environment, bind_query=bind, outer=outer), names)
+        clause = FromClause(evolve(self._environment, bind_query=bind, outer=outer, stamped=stamped), names)
         clause.add(from_.this, node.args.get("joins") or [])
         if correlation is None:
             return clause, None
@@ -136,7 +143,7 @@ class NestedQueries:
         """Is it enough to know what its FROM, WHERE, GROUP BY and HAVING leave? Only a value may not come twice."""
         group = node.args.get("group")
         windowed = group is not None and any(is_window_call(e.unnest()) for e in group.expressions)
-        if windowed or node.args.get("with_") or SelectList(self.text, node).relation_to_stream is not None:
+        if windowed or node.args.get("with_") or relation_to_stream(node) is not None or is_internal(node):
             return False
         if chooses_rows(node):
             return kind == "EXISTS" and keeps_some_rows(self.text, node)

@@ -20,6 +20,7 @@ from headwater.language.syntax import Duration
 from headwater.language.text import error_at
 
 _NUMBER_AND_UNIT = re.compile(r"\s*([-+]?[\d.]+)\s+([A-Za-z]+)\s*")
+_AFTER_A_LENGTH = frozenset({"SLIDE", "INTERNAL"})
 BROKEN_PARSER_HINT = "Uninstall the compiled parser: pip uninstall sqlglotc"
 
 
@@ -99,6 +100,6 @@ class BaseParser(Spark.Parser):
         unit = None
         if together := _NUMBER_AND_UNIT.fullmatch(number):  # INTERVAL '10 minutes'
             number, unit = together[1], self._at(exp.var(together[2]), self._prev)
-        elif self._curr.text.upper() != "SLIDE" and self._match_set(self.ID_VAR_TOKENS):
+        elif self._curr.text.upper() not in _AFTER_A_LENGTH and self._match_set(self.ID_VAR_TOKENS):
             unit = self._at(exp.var(self._prev.text), self._prev)
         return self._at(Duration(this=number, unit=unit), start, self._prev)

@@ -16,13 +16,14 @@ from headwater.language.catalog import Catalog, Derived, Stream, UnboundedWindow
 from headwater.language.correlation import Correlation, copies
 from headwater.language.expressions import ExpressionBinder
 from headwater.language.free_names import is_correlated, refused
-from headwater.language.from_items import RELATION_TO_STREAM, Environment, Output, names_given
+from headwater.language.from_items import Environment, Output, names_given
 from headwater.language.group_windows import GroupWindow, with_window_column
 from headwater.language.grouping import bind_group_by, substituted
 from headwater.language.joins import conjuncts, equal_sides, filtered
 from headwater.language.nested import NEEDS_ALL_ROWS, NestedQueries
 from headwater.language.notices import Notice
 from headwater.language.ordering import Ordering
+from headwater.language.output_streams import output_stream
 from headwater.language.ranking import Ranking
 from headwater.language.scope import (
     Bound,
@@ -143,21 +144,27 @@ class QueryBinder:
     # -- SELECT -----------------------------------------------------------------------------------------------------
 
     def _select(self, node: exp.Select, correlation: Correlation | None = None) -> Output:
+        stream = output_stream(self.text, node, self.notices)
+        node = stream.query
         ordering = Ordering(self.text, node, copies=copies(correlation))
         chosen = SelectList(self.text, node, also=ordering.columns)
-        if chosen.relation_to_stream in ("ISTREAM", "DSTREAM") and correlation is not None:
-            hint = f"{chosen.relation_to_stream} compares instants; the sub-query must be the same at all of them."
+        if stream.compares_instants and correlation is not None:
+            hint = f"{stream.kind} compares instants; the sub-query must be the same at all of them."
             raise refused(self.text, correlation.names[0], hint)
         outer = correlation.outer if correlation is not None else None
-        block = self._block(node, chosen, outer, NameSource(), correlation=correlation)
-        projected = chosen.project(block.relation, block.outputs, self.notices, with_hidden=ordering.chooses)
+        block = self._block(node, chosen, outer, NameSource(), correlation=correlation, stamped=stream.stamped)
+        stamps = [c for c in block.relation.columns if c.stamp]
+        projected = chosen.project(
+            block.relation, block.outputs, self.notices, with_hidden=ordering.chooses, beside=stamps
+        )
         self.notices.extend(ordering.notices)
         if ordering.distinct:
             projected = evolve(projected, plan=Distinct(projected.plan))
-        plan = ordering.applied(projected)
-        if chosen.relation_to_stream:
-            plan = RELATION_TO_STREAM[chosen.relation_to_stream](plan)
-        return Output(plan, projected.columns)
+        columns = projected.columns
+        if stream.kind == "INTERNAL":
+            pairs = zip(columns, chosen.arguments(), strict=True)
+            columns = tuple(evolve(column, argument=argument) for column, argument in pairs)
+        return Output(stream.applied(ordering.applied(projected), columns), columns)
 
     def _block(
         self,
@@ -168,14 +175,18 @@ class QueryBinder:
         *,
         correlation: Correlation | None = None,
         correlated: bool = False,
+        stamped: bool = False,
     ) -> Block:
         """FROM, WHERE, GROUP BY and HAVING of a SELECT, and its select list bound over the rows that they leave.
 
         In a sub-query ``outer`` is what is in sight around it. With ``correlation`` it is computed over the values of
-        outer columns; with ``correlated`` it names columns of the outer plan, and is to be joined to that.
+        outer columns; with ``correlated`` it names columns of the outer plan, and is to be joined to that. With
+        ``stamped`` the rows carry the instants at which they arrived.
         """
         self._check_supported(node)
-        relation, scope, names, conditions = self._rows(node, outer, names, correlation, correlated=correlated)
+        relation, scope, names, conditions = self._rows(
+            node, outer, names, correlation, correlated=correlated, stamped=stamped
+        )
         window = GroupWindow.of(node, scope, names)
         if window is not None:
             if correlation is not None:
@@ -201,11 +212,12 @@ class QueryBinder:
         correlation: Correlation | None,
         *,
         correlated: bool,
+        stamped: bool,
     ) -> tuple[Relation, Scope, NameSource, list[Bound]]:
         """What FROM and WHERE leave, its scope and names; and the conditions that name columns of the outer plan."""
         # A sub-query has names of its own; only where outer columns come in must they differ from the outer ones.
         own = names if outer is None else NameSource()
-        clause, carried = self._nested.from_clause(node, outer, own, correlation)
+        clause, carried = self._nested.from_clause(node, outer, own, correlation, stamped=stamped)
         where = node.args.get("where")
         written = [(c, clause.items) for c in conjuncts(where.this if where else None)]
         dependent: list[tuple[exp.Expr, tuple[Item, ...]]] = []

@@ -35,6 +35,10 @@ class Column:
     """A bare NULL, which a set operation may give the type of the other side."""
     copy_of: str | None = None
     """The column of the outer plan that it is a copy of; then no name means it."""
+    stamp: bool = False
+    """The instant at which the row arrived; no name means that either."""
+    argument: str | None = None
+    """Of an aggregate without a name of its own: what it is of; Golab 3.4 calls the SUM(a) of INTERNAL windows a outside."""
 
 
 @frozen
@@ -246,7 +250,7 @@ class Scope:
         items = self._items(qualifier.name)
         if not items:
             raise self._unknown_item(qualifier)
-        return [c for item in items for c in item.columns if c.copy_of is None]
+        return [c for item in items for c in item.columns if c.copy_of is None and not c.stamp]
 
     def copies(self, origin: exp.Expr) -> tuple[Bound, ...]:
         """The copies of outer columns in the plan."""
@@ -274,12 +278,9 @@ class Scope:
         if qualifier is not None and not items:
             inner = [c for item in self.items if item.alias is None for c in item.columns]
             return [c for c in inner if c.name.casefold() == folded and _same(c.qualifier, qualifier)]
-        return [
-            c
-            for item in items
-            for c in item.columns
-            if c.name.casefold() == folded and not (c.hidden and qualifier is None)
-        ]
+        columns = [c for item in items for c in item.columns if not (c.hidden and qualifier is None)]
+        named = [c for c in columns if c.name.casefold() == folded]
+        return named or [c for c in columns if _same(c.argument, name)]
 
     def _items(self, qualifier: str) -> list[Item]:
         """By alias, or the stream's name if there is none; in the end by a stream's name in spite of its alias.
@@ -304,7 +305,7 @@ class Scope:
             return self._unknown_item(node.parts[0])
         items = self._items(parts[0]) if len(parts) > 1 else self.items
         name = parts[1] if len(parts) > 1 else parts[0]
-        columns = list(dict.fromkeys(c.name for i in items for c in i.columns))
+        columns = list(dict.fromkeys(c.name for i in items for c in i.columns if c.name))
         where = f' in stream "{parts[0]}"' if len(parts) > 1 else ""
         return error_on(
             self.text,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import pyarrow as pa
 from attrs import evolve, frozen
@@ -10,12 +10,21 @@ from sqlglot import exp
 
 from headwater.algebra.nodes import Plan
 from headwater.errors import SqlError
+from headwater.language.aggregates import calls_aggregate
 from headwater.language.expressions import ExpressionBinder, check_column_type
 from headwater.language.notices import Notice
-from headwater.language.scope import Bound, Column, NameSource, Relation, Scope, project
+from headwater.language.scope import Bound, Column, NameSource, Relation, Scope, project, reference
 from headwater.language.text import did_you_mean, error_on
 
-_RELATION_TO_STREAM = frozenset({"ISTREAM", "DSTREAM", "RSTREAM"})
+_RELATION_TO_STREAM = frozenset({"ISTREAM", "DSTREAM", "RSTREAM", "ISTREAM-RESTORE", "RSTREAM-RESTORE"})
+
+
+def relation_to_stream(node: exp.Select) -> str | None:
+    """Which of Istream(…), Dstream(…) … the whole select list is."""
+    only = node.expressions[0] if len(node.expressions) == 1 else None
+    if isinstance(only, exp.Anonymous) and only.name.upper() in _RELATION_TO_STREAM and only.expressions:
+        return only.name.upper()
+    return None
 
 
 @frozen
@@ -48,18 +57,12 @@ class SelectList:
         self, text: str, node: exp.Select, *, also: Callable[[Sequence[Chosen]], Sequence[Chosen]] | None = None
     ) -> None:
         self.text, self._node, self._also = text, node, also
-        self._written: list[exp.Expr] = list(node.expressions)
-        self.relation_to_stream: str | None = None
-        if len(self._written) == 1:
-            self._unwrap(self._written[0], distinct=bool(node.args.get("distinct")))
+        self._written = self._unwrapped(list(node.expressions), distinct=bool(node.args.get("distinct")))
 
-    def _unwrap(self, only: exp.Expr, *, distinct: bool) -> None:
+    def _unwrapped(self, listed: list[exp.Expr], *, distinct: bool) -> list[exp.Expr]:
         """``DISTINCT(a, b)`` is no tuple (Krämer, Example 17.7); ``Istream(a, b)`` is a query of a and b (CQL)."""
-        if distinct and isinstance(only, exp.Tuple):
-            self._written = list(only.expressions)
-        elif isinstance(only, exp.Anonymous) and only.name.upper() in _RELATION_TO_STREAM and only.expressions:
-            self.relation_to_stream = only.name.upper()
-            self._written = list(only.expressions)
+        tuple_ = distinct and len(listed) == 1 and isinstance(listed[0], exp.Tuple)
+        return listed[0].expressions if tuple_ or relation_to_stream(self._node) else listed
 
     def error(self, node: exp.Expr, code: str, message: str, *, hint: str = "") -> SqlError:
         return error_on(self.text, node, code, message, hint=hint)
@@ -84,6 +87,10 @@ class SelectList:
         self._chosen = [*chosen, *(self._also(chosen) if self._also else ()), *copies]
         self._scope = scope
         return self._chosen
+
+    def arguments(self) -> list[str | None]:
+        """For each visible column the one that it is an aggregate of, if it has no name of its own."""
+        return [_argument(c) for c in self._chosen if not c.hidden]
 
     # -- stars ------------------------------------------------------------------------------------------------------
 
@@ -121,9 +128,18 @@ class SelectList:
     # -- projection -------------------------------------------------------------------------------------------------
 
     def project(
-        self, relation: Relation, outputs: Sequence[Bound], notices: list[Notice], *, with_hidden: bool = False
+        self,
+        relation: Relation,
+        outputs: Sequence[Bound],
+        notices: list[Notice],
+        *,
+        with_hidden: bool = False,
+        beside: Iterable[Column] = (),
     ) -> Projected:
-        """The columns under their names, a name that comes twice with a number; hidden ones only if wanted."""
+        """The columns under their names, a name that comes twice with a number; hidden ones only if wanted.
+
+        ``beside``: further columns of the rows, which are no part of the list.
+        """
         names = NameSource()
         owners = {c.internal: item.label for item in self._scope.items for c in item.columns}
         expressions, columns, found = [], [], {}
@@ -145,7 +161,14 @@ class SelectList:
                 qualifier = owners.get(bound.column or "")
                 untyped = pa.types.is_null(output.type)
                 columns.append(Column(name, name, bound.type, bound.nullable, qualifier, untyped=untyped))
+        expressions += [(names.unique(c.internal), reference(c)) for c in beside]
         return Projected(project(relation.plan, expressions), tuple(columns), tuple(all_names))
+
+
+def _argument(chosen: Chosen) -> str | None:
+    only = chosen.node.expressions if isinstance(chosen.node, exp.Anonymous) else []
+    plain = len(only) == 1 and isinstance(only[0], exp.Column) and calls_aggregate(chosen.node)
+    return only[0].name if plain and not chosen.aliased else None
 
 
 def _default_name(node: exp.Expr) -> str:

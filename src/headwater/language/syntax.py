@@ -14,13 +14,28 @@ class Duration(exp.Expression):
 
 
 class StreamWindow(exp.Expression):
-    """What stands in ``WINDOW( … )``; ``size`` is missing for UNBOUNDED and NOW."""
+    """What stands in ``WINDOW( … )``; ``size`` is missing for UNBOUNDED and NOW, ``least`` is there beside a MAX."""
 
-    arg_types: ClassVar = {"this": True, "size": False, "slide": False, "partition": False}
+    arg_types: ClassVar = {
+        "this": True,
+        "size": False,
+        "least": False,
+        "slide": False,
+        "partition": False,
+        "internal": False,
+    }
 
 
 class Granularity(exp.Expression):
-    arg_types: ClassVar = {"this": True}
+    """``this`` is the granule, or the finest one; then ``coarsest`` is there, too."""
+
+    arg_types: ClassVar = {"this": True, "coarsest": False}
+
+
+class OutputWindow(exp.Expression):
+    """``Wstream(a, b)[ROWS 10]``: a window over the answer of the query in whose select list it stands."""
+
+    arg_types: ClassVar = {"expressions": True, "window": True, "distinct": False}
 
 
 class RelationToStream(exp.Expression):

@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlglot.tokens import TokenType
 
 from headwater.errors import SqlError
-from headwater.language.from_parsing import FromParser
+from headwater.language.output_parsing import OutputParser
 from headwater.language.syntax import Duration, TimeClause
 from headwater.language.text import closest
 
@@ -39,7 +39,7 @@ _LATE_POLICIES = ("DROP", "ADJUST", "DIVERT INTO", "ERROR")
 _ESTIMATOR_OPTIONS = ("WINDOW", "ALPHA", "MARGIN", "HORIZON", "INITIAL", "WARMUP", "LATE BUDGET")
 
 
-class TimeClauseParser(FromParser):
+class TimeClauseParser(OutputParser):
     """One method a first word; each gives a ``TimeClause`` whose place is the whole clause."""
 
     def _parse_time_clause(self) -> exp.Expr | None:

@@ -8,15 +8,23 @@ from sqlglot import exp
 
 from headwater.algebra.nodes import Granularity, Plan, RowWindow, TimeWindow
 from headwater.language.durations import microseconds
+from headwater.language.notices import Notice
 from headwater.language.scope import Item, Scope
 from headwater.language.text import error_on
 from headwater.model.time import INFINITY
 
+_NOT_ADAPTED = "Sizes in between come with adaptation; until then this is as if only the better one were given."
+_LARGEST = Notice("NOT_ADAPTED", "a window with MIN and MAX has its MAX size, whatever the load", _NOT_ADAPTED)
+_FINEST = Notice("NOT_ADAPTED", "a granularity with COARSEST and FINEST is the FINEST, whatever the load", _NOT_ADAPTED)
 
-def apply_window(text: str, node: exp.Expr, plan: Plan, item: Item) -> tuple[Plan, TimeWindow | None]:
+
+def apply_window(
+    text: str, node: exp.Expr, plan: Plan, item: Item, notices: list[Notice]
+) -> tuple[Plan, TimeWindow | None]:
     """The plan under its window; also returns the window if it is UNBOUNDED.
 
-    A now-window is the identity and leaves no trace (Krämer 9.2, rule 10.7).
+    A now-window is the identity and leaves no trace (Krämer 9.2, rule 10.7). Of sizes between which the system may choose
+    the largest is the best (21.2).
     """
     partition = tuple(partition_column(text, column, item) for column in node.args.get("partition") or ())
     kind, slide_node = node.this, node.args.get("slide")
@@ -30,15 +38,44 @@ def apply_window(text: str, node: exp.Expr, plan: Plan, item: Item) -> tuple[Pla
     if kind == "ROWS":
         rows = _count(text, node.args["size"])
         slide = _count(text, slide_node) if slide_node else 1
+        if least := node.args.get("least"):
+            _check_sizes(text, least, _count(text, least), rows, notices)
         return RowWindow(plan, rows, slide, partition), None
     size = instants(text, node.args["size"], "the size of a window")
     slide = instants(text, slide_node, "the slide of a window") if slide_node else 1
+    if least := node.args.get("least"):
+        _check_sizes(text, least, instants(text, least, "the size of a window"), size, notices)
     return (plan if size == slide == 1 else TimeWindow(plan, size, slide)), None
 
 
-def apply_granularity(text: str, node: exp.Expr, plan: Plan) -> Plan:
+def _check_sizes(text: str, node: exp.Expr, least: int, most: int, notices: list[Notice]) -> None:
+    if least >= most:
+        what = "MIN and MAX are the same size" if least == most else "MIN is larger than MAX"
+        hint = "Give one size, or a MIN that is smaller than MAX."
+        raise error_on(text, node, "WINDOW_SIZE", what, hint=hint)
+    notices.append(_LARGEST)
+
+
+def apply_granularity(text: str, node: exp.Expr, plan: Plan, notices: list[Notice]) -> Plan:
+    """What is left at the granules; of granularities between which the system may choose the finest is the best (21.2)."""
     granule = instants(text, node.this, "a granularity")
+    if coarsest := node.args.get("coarsest"):
+        _check_granules(text, node, instants(text, coarsest, "a granularity"), granule)
+        notices.append(_FINEST)
     return plan if granule == 1 else Granularity(plan, granule)
+
+
+def _check_granules(text: str, node: exp.Expr, coarsest: int, finest: int) -> None:
+    """What is exact at the coarse granules must be so at the fine ones: these divide those (20.3)."""
+    if coarsest == finest:
+        message, hint = "COARSEST and FINEST are the same granularity", "Give one granularity."
+    elif coarsest < finest:
+        message, hint = "COARSEST is finer than FINEST", "A coarse granule is the longer one."
+    elif coarsest % finest:
+        message, hint = "COARSEST must be a multiple of FINEST", "For example: COARSEST 1 MINUTE, FINEST 10 SECONDS."
+    else:
+        return
+    raise error_on(text, node, "WINDOW_SIZE", message, hint=hint)
 
 
 def instants(text: str, node: exp.Expr, what: str) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -32,7 +33,7 @@ from headwater.operators.user_aggregates import UserAggregate
 from headwater.operators.words import fits_word, floats, to_words
 from headwater.state.buckets import ExpiryBuckets
 from headwater.state.columns import concat_column, take_column
-from headwater.state.manifest import State
+from headwater.state.manifest import Scalars, State, agreed
 from headwater.state.store import Store
 
 _MOST_PAIRS = 1 << 22  # so many (segment, row) pairs are spread out at once
@@ -42,9 +43,12 @@ _SEPARATOR = ""  # of LISTAGG, as in Spark
 class HolisticRows(State):
     """The rows of each measure that needs them, by group, until nothing that is still to come can show them."""
 
+    # The instants that segments are looked at depend on it, so keys that have come unequally far cannot be in one shard.
+    scalars: ClassVar[Scalars] = {"_frontier": agreed}
     layouts = ("_kept",)
 
     def __init__(self, store: Store, measures: Sequence[int]) -> None:
+        self._frontier = BEGINNING
         self._kept = {
             measure: ExpiryBuckets(store, constants=("weight",), identity=("start", "value")) for measure in measures
         }
@@ -61,6 +65,7 @@ class HolisticRows(State):
     def expire(self, frontier: int) -> None:
         """A segment that is open at the frontier may show rows that end there; those that ended earlier may go."""
         for rows in self._kept.values():
+            self._frontier = frontier
             if frontier > BEGINNING:
                 rows.expire(frontier if frontier == INFINITY else frontier - 1)
 

@@ -1,8 +1,8 @@
 """What is kept between ticks: one manifest a tick, written whole and put in place by a rename.
 
-A tick is committed when its manifest is there. It names every state segment, how far time is in the streams, which batches of
-the sources it covers, and the parts of answers that the sinks may not have got yet. Segments, staged parts and bundles that
-no kept manifest names belong to attempts that failed: they are garbage, never a part of the truth.
+A tick is committed when its manifest is there. It names every state segment, how far time is in the streams, which batches
+of the sources it covers, and the parts of answers that the sinks may not have got yet. Segments, staged parts and bundles
+that no kept manifest names belong to attempts that failed: they are garbage, never a part of the truth.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import fcntl
 import json
 import os
 import shutil
+import uuid
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,6 +19,7 @@ from attrs import Factory, define, field
 
 from headwater.clock.frontier import StreamClock
 from headwater.errors import StateError
+from headwater.runtime import points
 from headwater.runtime.executor import Records
 from headwater.sinks.base import Staged
 from headwater.state.manifest import state_segments
@@ -47,6 +49,10 @@ class Manifest:
     """By stream: late and malformed rows of this tick that no query reads."""
     counts: dict[str, dict[str, int]] = Factory(dict)
     """By stream: rows, late rows, malformed rows since the beginning."""
+    origin: str = Factory(lambda: uuid.uuid4().hex)
+    """Tells this checkpoint from any other that may have begun in the same place."""
+    described: dict[str, Any] = Factory(dict)
+    """What the keys of records stand for, and the units of time: for people, nothing runs by it."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -62,17 +68,20 @@ class Manifest:
             "outputs": {name: [_staged(p) for p in parts] for name, parts in self.outputs.items()},
             "diverted": {name: [_staged(p) for p in parts] for name, parts in self.diverted.items()},
             "counts": self.counts,
+            "origin": self.origin,
+            "described": self.described,
         }
 
     @classmethod
     def from_json(cls, kept: dict[str, Any]) -> Manifest:
-        plain = ("tick", "shards", "frontiers", "newest", "batches", "queries", "counts")
+        plain = ("tick", "shards", "frontiers", "newest", "batches", "queries", "counts", "origin")
         return cls(
             **{name: kept[name] for name in plain},
             records={int(shard): its for shard, its in kept["records"].items()},
             clocks={name: StreamClock.from_manifest(its) for name, its in kept["clocks"].items()},
             outputs={name: [_unstaged(p) for p in parts] for name, parts in kept["outputs"].items()},
             diverted={name: [_unstaged(p) for p in parts] for name, parts in kept["diverted"].items()},
+            described=kept.get("described", {}),
         )
 
     def segments(self) -> set[str]:
@@ -162,6 +171,7 @@ class Checkpoint:
                 if self.sync:
                     file.flush()
                     os.fsync(file.fileno())
+            points.passed(points.IN_THE_MANIFEST)
             partial.replace(path)
         except OSError as problem:
             partial.unlink(missing_ok=True)
@@ -179,6 +189,7 @@ class Checkpoint:
         needed = set().union(*(names for t, names in self._needed.items() if t not in dropped))
         for old in dropped:
             self._path(old).unlink(missing_ok=True)
+            points.passed(points.IN_THE_TIDYING)
             for name in self._needed.pop(old) - needed:
                 (self.folder / "segments" / f"{name}.arrow").unlink(missing_ok=True)
 

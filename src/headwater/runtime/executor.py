@@ -112,15 +112,15 @@ class LocalExecutor:
     def store(self, job: TickJob) -> Store:
         return self._memory if job.segments is None else FileStore(job.segments)
 
-    def run(self, job: TickJob, arrivals: Sequence[Arrivals] = ()) -> TickResult:
-        """``arrivals``: what the driver has read of the sources by itself."""
+    def run(self, job: TickJob, arrivals: Sequence[tuple[Arrivals, SenderOutput]] = ()) -> TickResult:
+        """``arrivals``: what the driver has read of the sources by itself, and what it noted."""
         began = time.perf_counter()
         waiting: defaultdict[tuple[int, int], list[Bundle]] = defaultdict(list)
         senders: list[SenderOutput] = []
         shared = {"stagers": job.stagers, "staging": job.staging}
-        for i, part in enumerate([Arrivals(dict(job.given), {}), *arrivals]):
+        for i, (part, noted) in enumerate([(Arrivals(dict(job.given), {}), SenderOutput()), *arrivals]):
             constants = job.constants if i == 0 else {}
-            out, bundles = send(job.layout, job.tick, part, sender=i, constants=constants, **shared)
+            out, bundles = send(job.layout, job.tick, part, sender=i, constants=constants, out=noted, **shared)
             senders.append(out)
             for level, shard, bundle in bundles:
                 waiting[level, shard].append(bundle)

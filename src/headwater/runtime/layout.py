@@ -18,6 +18,7 @@ from headwater.operators.constant import ConstantOperator
 from headwater.operators.join import JoinOperator
 from headwater.operators.outer_join import OuterJoinOperator
 from headwater.operators.project import ProjectOperator
+from headwater.operators.session_window import SessionWindowOperator
 from headwater.operators.union import UnionOperator
 from headwater.runtime.graph import Graph, Node
 
@@ -158,6 +159,8 @@ class _Cutter:
         if routes is None:
             spread = [self._carried(node, place.keys, i) for i, place in enumerate(below) if place.level > 0]
             return frozenset.intersection(*spread) if len(spread) == len(below) else frozenset()
+        if isinstance(operator, SessionWindowOperator):
+            return frozenset()  # its shards come unequally far: whoever reads it must hear of all of them
         if isinstance(operator, OuterJoinOperator):  # the other side's columns may be NULL
             kept = {"left": routes[:1], "right": routes[1:], "full": []}[operator.kind]
         else:

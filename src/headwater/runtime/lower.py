@@ -30,6 +30,7 @@ from headwater.operators.granularity import GranularityOperator
 from headwater.operators.hop_window import HopWindowOperator
 from headwater.operators.join import JoinOperator
 from headwater.operators.outer_join import OuterJoinOperator, SemiJoinOperator
+from headwater.operators.pre_aggregate import PreAggregateOperator
 from headwater.operators.project import ProjectOperator
 from headwater.operators.row_window import RowWindowOperator
 from headwater.operators.sample import SampleOperator
@@ -42,7 +43,17 @@ from headwater.operators.top_k import TopKOperator
 from headwater.operators.union import UnionOperator
 from headwater.runtime.graph import Graph
 
-_PASS_THROUGH = (n.Filter, n.Project, n.Union, n.TimeWindow, n.HopWindow, n.Granularity, n.Split, n.Stamp)
+_PASS_THROUGH = (
+    n.Filter,
+    n.Project,
+    n.PreAggregate,
+    n.Union,
+    n.TimeWindow,
+    n.HopWindow,
+    n.Granularity,
+    n.Split,
+    n.Stamp,
+)
 _NEVER_HOLD = (n.Source, n.Constant, n.SessionWindow)
 _UNTOUCHED_BY_DUPLICATES = ("MIN", "MAX")
 
@@ -147,6 +158,9 @@ class Lowering:
                 )
             case n.Aggregate():
                 return self._aggregate(plan, inputs[0], hold=hold)
+            case n.PreAggregate(input=below, keys=keys, calls=calls):
+                parts = [Call(c.function, c.output, c.type, c.argument, c.filter) for c in calls]
+                return self._add(PreAggregateOperator(below.schema, keys, parts), *inputs)
             case n.TopK():
                 return self._top_k(plan, inputs[0], hold=hold)
             case n.TimeWindow(size=size, slide=slide):
@@ -257,7 +271,7 @@ def _remembers_nothing(plan: n.Plan) -> bool:
     match plan:
         case n.Source():
             return True
-        case n.Filter() | n.Project() | n.Union() | n.Granularity():
+        case n.Filter() | n.Project() | n.Union() | n.Granularity() | n.PreAggregate():
             return all(map(_remembers_nothing, plan.inputs))
         case n.TimeWindow(input=below) | n.HopWindow(input=below) | n.Stamp(input=below):
             return is_chronon(below) and _remembers_nothing(below)

@@ -35,6 +35,12 @@ class StreamTask:
     def stream(self) -> str:
         return self.intake.stream
 
+    @property
+    def timestamps(self) -> bool:
+        """Are its instants microseconds? Else they are plain numbers."""
+        time = self.intake.time
+        return time is None or not pa.types.is_integer(self.intake.schema.field(time).type)
+
     def pieces(self, splits: Sequence[Split]) -> Iterable[Piece]:
         assert self.reader is not None, "a source of rows has no splits"
         for split in splits:

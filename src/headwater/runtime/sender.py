@@ -15,9 +15,10 @@ from attrs import Factory, define
 from headwater.clock.frontier import Seen
 from headwater.model.delta import Delta
 from headwater.model.time import BEGINNING
+from headwater.runtime import points
 from headwater.runtime.bundles import Bundle, bundles_for
 from headwater.runtime.layout import Layout
-from headwater.runtime.stage import Worked
+from headwater.runtime.stage import Worked, settled
 from headwater.runtime.tick import Tick
 from headwater.sinks.base import Staged, Stager
 
@@ -55,20 +56,23 @@ def send(
     stagers: Mapping[str, Stager],
     staging: str,
     constants: Mapping[str, Delta] | None = None,
+    out: SenderOutput | None = None,
 ) -> tuple[SenderOutput, list[tuple[int, int, Bundle]]]:
     """The bundles of one sender, one for each shard of each level, and its part of the answers that need no state.
 
-    ``constants`` by node key: sent once, by the driver.
+    ``constants`` by node key: sent once, by the driver. ``out``: what was noted while the rows were read.
     """
     began = time.perf_counter()
-    out = SenderOutput(seen=arrivals.seen)
+    out = SenderOutput() if out is None else out
+    out.seen = arrivals.seen
     made = _made(layout, arrivals.deltas, constants or {}, out)
     for query in layout.levels[0].queries:
-        delta = made[layout.graph.queries[query]].consolidate()
+        delta = settled(made[layout.graph.queries[query]])
         if len(delta) and query in stagers:
             out.staged[query] = stagers[query].stage(tick.number, sender, delta, staging)
     edges = [layout.edges[e] for e in layout.levels[0].outgoing]
     bundles = list(bundles_for(edges, made, None, arrivals.seen, tick.shards))
+    points.passed(points.IN_A_SENDER)
     out.seconds = time.perf_counter() - began
     return out, bundles
 

@@ -12,9 +12,11 @@ from attrs import Factory, define
 
 from headwater.model.delta import Delta
 from headwater.operators.base import Step
+from headwater.runtime import points
 from headwater.runtime.bundles import Bundle, all_seen, bundles_for, rows_of
 from headwater.runtime.graph import Node
 from headwater.runtime.layout import Layout, Level
+from headwater.runtime.portions import portions
 from headwater.runtime.tick import Progress, Tick, level_0_frontiers, progress, reached
 from headwater.sinks.base import Staged, Stager
 from headwater.state.store import MemoryStore, Store
@@ -100,6 +102,8 @@ class Stage:
         self._store, self._place, self._cache = store, place, cache
         self._stagers, self._staging = stagers, staging
         self._out = StageOutput(level, shard)
+        self._states: dict[int, Any] = {}
+        self._heard: dict[int, list[int]] = {}
 
     def run(
         self, bundles: Sequence[Bundle], records: Mapping[str, Record]
@@ -108,21 +112,37 @@ class Stage:
         began = time.perf_counter()
         seen = all_seen(bundles)
         now = progress(self._tick, seen)
-        steps = self._arrived(bundles, now)
+        edges = [self._layout.edges[e] for e in self._level.outgoing]
+        wanted = {edge.node for edge in edges} | {self._layout.graph.queries[q] for q in self._level.queries}
+        parts: dict[int, list[Delta]] = {i: [] for i in wanted}
+        made: dict[int, Step] = {}
+        for arrived, until in portions(self._arrived(bundles, now)):
+            newest = {name: min(time, until) for name, time in now.newest.items()}
+            made = self._steps(arrived, newest, records)
+            for i in wanted:
+                parts[i].append(made[i].delta)
+        deltas = {i: Delta.concat(self._layout.graph.nodes[i].schema, parts[i]) for i in wanted}
+        frontiers = {i: made[i].frontier for i in wanted}
+        self._keep(records, {i: step.frontier for i, step in made.items()})
+        self._stage(deltas, frontiers)
+        onward = list(bundles_for(edges, deltas, frontiers, seen, self._tick.shards, self._shard))
+        points.passed(points.IN_A_STAGE)
+        self._out.seconds = time.perf_counter() - began
+        return self._out, onward
+
+    def _steps(
+        self, arrived: Mapping[int, Step], newest: Mapping[str, int], records: Mapping[str, Record]
+    ) -> dict[int, Step]:
+        """Every operator of the level once."""
         made: dict[int, Step] = {}
         for i in self._level.nodes:
             inputs = [
-                made[source.node] if source.node is not None else steps[source.edge or 0]
+                made[source.node] if source.node is not None else arrived[source.edge or 0]
                 for source in self._layout.inputs[i]
             ]
-            made[i] = self._step(self._layout.graph.nodes[i], inputs, reached(self._layout, i, now.newest), records)
-        self._stage(made)
-        edges = [self._layout.edges[e] for e in self._level.outgoing]
-        deltas = {i: step.delta for i, step in made.items()}
-        frontiers = {i: step.frontier for i, step in made.items()}
-        onward = list(bundles_for(edges, deltas, frontiers, seen, self._tick.shards, self._shard))
-        self._out.seconds = time.perf_counter() - began
-        return self._out, onward
+            node = self._layout.graph.nodes[i]
+            made[i] = self._step(node, inputs, reached(self._layout, i, newest), records.get(node.key))
+        return made
 
     def _arrived(self, bundles: Sequence[Bundle], now: Progress) -> dict[int, Step]:
         """The rows of each edge that comes in, and how far all its senders are."""
@@ -138,23 +158,26 @@ class Stage:
             arrived[e] = Step(rows, frontier)
         return arrived
 
-    def _step(self, node: Node, inputs: Sequence[Step], reached_: int, records: Mapping[str, Record]) -> Step:
+    def _step(self, node: Node, inputs: Sequence[Step], reached_: int, record: Record | None) -> Step:
         began = time.perf_counter()
-        operator, record = node.operator, records.get(node.key)
+        operator = node.operator
         assert operator is not None, "sources are at level 0"
         deltas, frontiers = tuple(s.delta for s in inputs), tuple(s.frontier for s in inputs)
         heard = [*frontiers, reached_ if node.speculative else 0]
-        if record is not None and record["heard"] == heard and not any(map(len, deltas)):
-            return Step(Delta.empty(node.schema), record["promised"])  # nothing came and time stands still
+        if node.id not in self._states:
+            if record is not None and record["heard"] == heard and not any(map(len, deltas)):
+                return Step(Delta.empty(node.schema), record["promised"])  # nothing came and time stands still
+            self._states[node.id] = self._state(node, record)
         for delta in deltas:
             delta.reached = reached_
-        state = self._state(node, record)
-        delta, frontier = operator.step(state, deltas, frontiers)
+        delta, frontier = operator.step(self._states[node.id], deltas, frontiers)
         delta.reached = reached_
-        if state is not None:
-            frontier = max(frontier, record["promised"]) if record else frontier
-            self._keep(node, state, heard, frontier)
-        self._out.worked[node.key] = Worked(sum(map(len, deltas)), len(delta), time.perf_counter() - began)
+        if record is not None:
+            frontier = max(frontier, record["promised"])
+        self._heard[node.id] = heard
+        worked = Worked(sum(map(len, deltas)), len(delta), time.perf_counter() - began)
+        before = self._out.worked.get(node.key)
+        self._out.worked[node.key] = worked if before is None else before.plus(worked)
         return Step(delta, frontier)
 
     def _state(self, node: Node, record: Record | None) -> Any:
@@ -164,27 +187,35 @@ class Stage:
         cached = self._cache.take((self._place, node.key, self._shard), record["version"])
         return cached if cached is not None else node.operator.restore(record["state"], self._store)
 
-    def _keep(self, node: Node, state: Any, heard: list[int], frontier: int) -> None:
-        assert node.operator is not None
-        rows, size = node.operator.buffered(state)
-        record: Record = {
-            "version": uuid.uuid4().hex,
-            "heard": heard,
-            "promised": frontier,
-            "rows": rows,
-            "bytes": size,
-        }
-        # State in memory lives in the cache alone.
-        record["state"] = None if isinstance(self._store, MemoryStore) else node.operator.save(state)
-        self._out.records[node.key] = record
-        self._cache.put((self._place, node.key, self._shard), record["version"], state)
+    def _keep(self, records: Mapping[str, Record], frontiers: Mapping[int, int]) -> None:
+        """Save the states that have changed."""
+        durable = not isinstance(self._store, MemoryStore)  # state in memory lives in the cache alone
+        for i, state in self._states.items():
+            node = self._layout.graph.nodes[i]
+            if state is None or node.operator is None:
+                continue
+            rows, size = node.operator.buffered(state)
+            version = uuid.uuid4().hex
+            self._out.records[node.key] = {
+                "version": version,
+                "heard": self._heard[i],
+                "promised": frontiers[i],
+                "rows": rows,
+                "bytes": size,
+                "state": node.operator.save(state) if durable else None,
+            }
+            self._cache.put((self._place, node.key, self._shard), version, state)
 
-    def _stage(self, made: Mapping[int, Step]) -> None:
+    def _stage(self, deltas: Mapping[int, Delta], frontiers: Mapping[int, int]) -> None:
         for query in self._level.queries:
-            delta, frontier = made[self._layout.graph.queries[query]]
-            self._out.frontiers[query] = frontier
-            delta = delta.consolidate()
+            root = self._layout.graph.queries[query]
+            self._out.frontiers[query] = frontiers[root]
+            delta = settled(deltas[root])
             if len(delta) and query in self._stagers:
-                self._out.staged[query] = self._stagers[query].stage(
-                    self._tick.number, self._shard, delta, self._staging
-                )
+                number = self._tick.number
+                self._out.staged[query] = self._stagers[query].stage(number, self._shard, delta, self._staging)
+
+
+def settled(delta: Delta) -> Delta:
+    """Without rows that take each other away; where nothing is taken away there are none."""
+    return delta.consolidate() if (delta.weight < 0).any() else delta

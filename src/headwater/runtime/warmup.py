@@ -8,6 +8,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from headwater.algebra import nodes as n
+from headwater.kernels.checksum import checksum
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
@@ -52,6 +53,7 @@ def _type_of(function: str) -> pa.DataType:
 
 def warm_up() -> None:
     """Run everything once, small."""
+    checksum(b"")
     for key_type, keys in (("BIGINT", [1, 2, 1]), ("STRING", ["a", None, "a"])):
         for revisable in (True, False):
             left = n.Source("l", Schema.of(k=key_type, x="DOUBLE", i="INT"), revisable=revisable)

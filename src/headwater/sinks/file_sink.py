@@ -61,11 +61,10 @@ class FileSink(Sink):
         check_names(output)
         self.format.check(arrow_schema(output))
         (self.folder / STAGED).make()
-        found = self.folder.read(RECORD)
-        if found is None:
-            self._claim()
+        if self.folder.exists(RECORD):
+            self._last = self._checked(self.folder.read(RECORD).to_pybytes())
         else:
-            self._last = self._checked(found)
+            self._claim()
         self._clean(self._last)
 
     def stager(self) -> Stager:
@@ -120,7 +119,7 @@ class FileSink(Sink):
 
     def _write_record(self, tick: int, frontier: int | None) -> None:
         record = {"version": _VERSION, **self._identity(), "last_tick": tick, "frontier": frontier}
-        self.folder.write_atomically(RECORD, json.dumps(record, indent=1).encode())
+        self.folder.replace(RECORD, json.dumps(record, indent=1).encode())
 
     def _checked(self, found: bytes) -> int:
         """The last complete tick, if the folder is this query's."""

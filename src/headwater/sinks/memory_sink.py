@@ -17,6 +17,7 @@ from attrs import evolve, frozen
 
 from headwater.errors import InputError
 from headwater.model.delta import Delta
+from headwater.model.history import History
 from headwater.model.time import BEGINNING, INFINITY, MICROSECONDS
 from headwater.result import Result
 from headwater.sinks.base import Guarantee, Output, Sink, Staged, Stager
@@ -110,15 +111,19 @@ class MemorySink(Sink):
         return Result(self._rows(self._summed(valid)).select(list(self.output.schema.names)))
 
     def history(self) -> Result:
-        """All rows that are kept, with their lifetimes in ``_start`` and ``_end`` (NULL: no end)."""
+        """When each row held, as far as it is kept: maximal intervals ``_start``, ``_end`` (NULL: no end), a row a copy."""
+        delta = self._all()
+        return Result(self._rows(History.of(delta.schema, [delta]).delta()))
+
+    def table(self) -> pa.Table:
+        """All rows that are kept as they were delivered, repairs applied, with their lifetimes."""
+        return self._rows(self._all())
+
+    def _all(self) -> Delta:
         self._check_open()
         kept = self._kept
         horizon = self._horizon(kept)
-        return Result(self._rows(self._summed([_alive(c, horizon) for c in kept.chunks])))
-
-    def table(self) -> pa.Table:
-        """``history()`` as an Arrow table."""
-        return self.history().to_arrow()
+        return self._summed([_alive(c, horizon) for c in kept.chunks])
 
     def __len__(self) -> int:
         """How many rows are kept, some perhaps of those that cancel or may be forgotten."""

@@ -41,9 +41,9 @@ def count_changes(delta: Delta) -> int:
 
 
 def stage_table(table: pa.Table, folder: str, *, rows: int | None = None) -> Staged:
-    """Put a table aside; ``rows`` is how many it stands for."""
+    """Put a table aside; ``rows`` is how many it stands for. Without a folder it stays in memory, whatever its size."""
     rows = table.num_rows if rows is None else rows
-    if table.nbytes < INLINE_BYTES:
+    if not folder or table.nbytes < INLINE_BYTES:
         buffer = pa.BufferOutputStream()
         _write(table, buffer)
         return Staged(rows, data=buffer.getvalue().to_pybytes())

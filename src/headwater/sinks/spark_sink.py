@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from headwater.errors import InputError
 from headwater.model.delta import Delta
+from headwater.result import spark_columns
 from headwater.sinks.base import Output, Sink, Staged, Stager
 from headwater.sinks.file_formats import ParquetFormat
 from headwater.sinks.folder import Folder
@@ -29,7 +30,7 @@ class ParquetStager(Stager):
 
     def stage(self, tick: int, shard: int, delta: Delta, folder: str) -> Staged:
         table = to_table(self.output, delta, tick)
-        if table.nbytes < INLINE_BYTES:
+        if not folder or table.nbytes < INLINE_BYTES:
             return stage_table(table, folder)
         place, name = Folder(folder), f"{uuid.uuid4().hex}.parquet"
         place.make()
@@ -71,15 +72,13 @@ class SparkSink(Sink):
         return {"sink": "spark", "function": name, "delivery": str(self.guarantee)}
 
     def _frame(self, parts: Sequence[Staged]) -> DataFrame:
-        from pyspark.sql.pandas.types import from_arrow_schema
-
-        # Instants have no zone; said here, so that both ways agree whatever the session's spark.sql.timestampType is.
-        schema = from_arrow_schema(arrow_schema(self.output), prefer_timestamp_ntz=True)
+        schema = arrow_schema(self.output)
+        columns = spark_columns(schema)
         inline = [part for part in parts if part.path is None]
         paths = [_spark_path(part.path) for part in parts if part.path is not None]
-        frames = [self.spark.read.schema(schema).parquet(*paths)] if paths else []
+        frames = [self.spark.read.schema(columns).parquet(*paths)] if paths else []
         if inline:
-            frames.append(self.spark.createDataFrame(read_table(inline, arrow_schema(self.output)), schema=schema))
+            frames.append(self.spark.createDataFrame(read_table(inline, schema), schema=columns))
         return frames[0] if len(frames) == 1 else frames[0].unionAll(frames[1])
 
 

@@ -58,6 +58,14 @@ class Reader(ABC):
         """The rows of one split in moderate batches (about 100,000 rows)."""
 
 
+class Parser(ABC):
+    """Makes pieces of the rows of a streaming DataFrame, in a task. Picklable, without Spark."""
+
+    @abstractmethod
+    def parse(self, rows: pa.RecordBatch) -> Piece:
+        """The rows as they came to rows of the stream."""
+
+
 class Polled(NamedTuple):
     """What came since the offset, and the offset after it."""
 
@@ -74,6 +82,8 @@ class Source(ABC):
     schema: Schema
     reader: Reader | None = None
     """How tasks read the splits; None for a source of rows."""
+    parser: Parser | None = None
+    """What makes pieces of the rows of a source of rows; None: the rows are the stream's already."""
     finite: bool = False
     """Does it end by itself?"""
     durable: bool = True
@@ -100,6 +110,10 @@ class Source(ABC):
         """The rows of these splits as a batch DataFrame that Spark reads by itself, if it can (stateless queries)."""
         return None
 
+    def ends_with(self, splits: Sequence[Split]) -> bool:
+        """Does the stream end with these splits? On Spark only the splits of a batch can tell."""
+        return False
+
     def poll(self, offset: Any, rows: int) -> Polled:
         """Without Spark: about so many rows at most since the offset (None: from the beginning)."""
         raise NotImplementedError
@@ -111,3 +125,11 @@ class Source(ABC):
     def split_rows(self, split: Split) -> int | None:
         """About how many rows a split has, if that is known without reading it."""
         return None
+
+    def total_rows(self) -> int | None:
+        """How many rows there will ever be, where that is known."""
+        return None
+
+    def expected_rows(self) -> int | None:
+        """About how many rows there are up to now, for a progress bar; None: nobody knows."""
+        return self.total_rows()

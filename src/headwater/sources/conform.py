@@ -18,6 +18,7 @@ from headwater.model.arrays import BoolArray
 from headwater.model.schema import Field, Schema, sql_name
 from headwater.model.time import MICROSECONDS
 from headwater.operators.expression import connection
+from headwater.sources.columns import coalesce, joined, list_lengths, nulls, shortened, valid, where
 from headwater.sources.text_values import Parsed, parse_texts
 
 _DAY = MICROSECONDS["DAY"]
@@ -60,7 +61,7 @@ def conform(batch: pa.RecordBatch, schema: Schema, *, formats: Sequence[str] = (
         if failed is not None and failed.any():
             reasons = first_reasons(reasons, failed, _no_value_of(field, column))
         if not field.nullable and column.null_count:
-            missing = pc.is_null(column).to_numpy(zero_copy_only=False)
+            missing = nulls(column)
             reasons = first_reasons(reasons, missing, f'column "{field.name}" is NOT NULL')
     arrow = pa.schema([pa.field(f.name, f.type) for f in schema])  # NOT NULL holds once the bad rows are gone
     return Conformed(pa.RecordBatch.from_arrays(columns, schema=arrow), reasons)
@@ -80,8 +81,8 @@ def convert(
 
 def first_reasons(reasons: pa.Array | None, failed: BoolArray, reason: pa.Array | str) -> pa.Array:
     """Rows that failed get the reason, unless they have one already."""
-    new = pc.if_else(pa.array(failed), reason, pa.scalar(None, pa.string()))
-    return new if reasons is None else pc.coalesce(reasons, new)
+    new = where(failed, reason, pa.scalar(None, pa.string()))
+    return new if reasons is None else coalesce(reasons, new)
 
 
 def _no_value_of(field: Field, column: pa.Array) -> pa.Array | str:
@@ -91,9 +92,7 @@ def _no_value_of(field: Field, column: pa.Array) -> pa.Array | str:
     except pa.ArrowException:
         return f"{declared}the value is not"
     quotes = '"' if _is_text(column.type) else ""
-    return pc.binary_join_element_wise(
-        declared + quotes, pc.utf8_slice_codeunits(shown, 0, 100), f"{quotes} is not", "", null_handling="replace"
-    )
+    return joined(declared + quotes, shortened(shown), f"{quotes} is not")
 
 
 class _Conversion:
@@ -132,9 +131,9 @@ class _Conversion:
             column = column.cast(pa.list_(column.type.value_type))
         # flatten() leaves out what lies under NULL lists, the parents' places are those of the rest
         values, failed = self.column(column.flatten(), type_.value_type)
-        lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
+        lengths = list_lengths(column).to_numpy(zero_copy_only=False)
         offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
-        mask = pc.is_null(column) if column.null_count else None
+        mask = column.is_null() if column.null_count else None
         rebuilt = pa.ListArray.from_arrays(pa.array(offsets), values, type=type_, mask=mask)
         if failed is None:
             return rebuilt, None
@@ -148,7 +147,7 @@ class _Conversion:
         places = find_columns(names, Schema(tuple(Field(f.name, f.type) for f in fields)))
         parts = column.flatten()
         found = [self.column(parts[place], f.type) for f, place in zip(fields, places, strict=True)]
-        mask = pc.is_null(column) if column.null_count else None
+        mask = column.is_null() if column.null_count else None
         rebuilt = pa.StructArray.from_arrays([values for values, _ in found], fields=fields, mask=mask)
         masks = [failed for _, failed in found if failed is not None]
         return rebuilt, np.logical_or.reduce(masks) if masks else None
@@ -160,7 +159,7 @@ def _as_found(parsed: Parsed) -> tuple[pa.Array, BoolArray | None]:
 
 def _number(column: pa.Array, type_: pa.DataType) -> tuple[pa.Array, BoolArray | None]:
     source = column.type
-    if pa.types.is_integer(source) and not pa.types.is_decimal(type_) or pa.types.is_integer(type_):
+    if (pa.types.is_integer(source) and not pa.types.is_decimal(type_)) or pa.types.is_integer(type_):
         try:
             return column.cast(type_), None  # checked: nothing is cut off
         except pa.ArrowInvalid:
@@ -171,7 +170,7 @@ def _number(column: pa.Array, type_: pa.DataType) -> tuple[pa.Array, BoolArray |
     relation = connection().from_arrow(feed).project(f"CASE WHEN {back} = x THEN {there} END AS v")
     values = relation.to_arrow_table().column("v").combine_chunks()
     values = values if values.type == type_ else values.cast(type_)
-    failed = pc.and_(pc.is_null(values), pc.is_valid(column)).to_numpy(zero_copy_only=False)
+    failed = nulls(values) & valid(column)
     return values, failed if failed.any() else None
 
 
@@ -193,7 +192,7 @@ def _temporal(column: pa.Array, type_: pa.DataType) -> tuple[pa.Array, BoolArray
             return column.cast(type_), None  # checked: neither cut off nor out of range
         except pa.ArrowInvalid:
             pass
-    valid = pc.is_valid(column).to_numpy(zero_copy_only=False)
+    given = valid(column)
     ticks = pc.fill_null(column.cast(pa.int32() if pa.types.is_date32(source) else pa.int64()), 0)
     ticks = ticks.to_numpy(zero_copy_only=False).astype(np.int64)
     # one tick of the source is up/down ticks of the result
@@ -203,8 +202,8 @@ def _temporal(column: pa.Array, type_: pa.DataType) -> tuple[pa.Array, BoolArray
     if pa.types.is_date32(type_):
         failed |= np.abs(exact) >= 2**31
         exact = np.where(failed, 0, exact).astype(np.int32)
-    failed &= valid
-    values = pa.array(exact, mask=failed | ~valid).cast(type_)
+    failed &= given
+    values = pa.array(exact, mask=failed | ~given).cast(type_)
     return values, failed if failed.any() else None
 
 

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from attrs import frozen
 from pyarrow import csv
 
 from headwater.model.arrays import Int64Array
 from headwater.model.schema import Schema, sql_name
+from headwater.sources.columns import coalesce, joined, shortened, valid
 from headwater.sources.conform import find_columns, first_reasons
 from headwater.sources.text_lines import TextLines, count_lines
 from headwater.sources.text_values import FALSE, TRUE, parse_texts
@@ -77,6 +77,9 @@ class CsvText:
         names = [f"c{place}" for place in places]
         try:
             table = self._read(block, width, names, dict(zip(names, types, strict=True)))
+            for column in table.columns:
+                if pa.types.is_decimal(column.type):
+                    column.validate(full=True)  # an exponent gets past the reader's own check of the precision
         except pa.ArrowException:
             return None
         return table.rename_columns(list(self.schema.names))
@@ -92,7 +95,7 @@ class CsvText:
         reasons = first_reasons(reasons, lines.not_utf8(), "the line is not text in UTF-8")
         if not self.multiline:
             reasons = first_reasons(reasons, lines.unclosed_quotes(self.delimiter), "a quote is not closed")
-        broken = _some(reasons)
+        broken = valid(reasons)
         left = np.flatnonzero(~broken)
         if len(left) == 0:
             return self._with_bad(lines, reasons, pa.RecordBatch.from_pylist([], schema=self._arrow()))
@@ -104,7 +107,7 @@ class CsvText:
             wrong = np.zeros(len(lines), np.bool_)
             wrong[at] = True
             reasons = first_reasons(reasons, wrong, pa.array(said, pa.string()))
-            left = np.flatnonzero(~_some(reasons))
+            left = np.flatnonzero(~valid(reasons))
         assert texts.num_rows == len(left), "every line is a row"
         rows, wrong_values = self._values(texts)
         good = np.ones(len(left), np.bool_)
@@ -112,13 +115,11 @@ class CsvText:
             spread = np.full(len(lines), -1, np.int64)
             spread[left] = np.arange(len(left))
             at = pa.array(spread, mask=spread < 0)
-            reasons = pc.coalesce(reasons, wrong_values.take(at))
-            good = ~_some(wrong_values)
+            reasons = coalesce(reasons, wrong_values.take(at))
+            good = ~valid(wrong_values)
         return self._with_bad(lines, reasons, rows.filter(pa.array(good)))
 
-    def _texts(
-        self, block: pa.Buffer, width: int, places: Sequence[int]
-    ) -> tuple[pa.Table, list[tuple[int, int]]]:
+    def _texts(self, block: pa.Buffer, width: int, places: Sequence[int]) -> tuple[pa.Table, list[tuple[int, int]]]:
         """The declared columns as text, and the rows (from 0) that have another number of values, with that number."""
         miscounted: list[tuple[int, int]] = []
 
@@ -138,13 +139,11 @@ class CsvText:
             columns.append(values)
             if failed.any():
                 start = f'column "{field.name}" is {sql_name(field.type)}, which "'
-                shown = pc.utf8_slice_codeunits(text, 0, 100)
-                said = pc.binary_join_element_wise(start, shown, '" is not', "", null_handling="replace")
-                reasons = first_reasons(reasons, failed, said)
+                reasons = first_reasons(reasons, failed, joined(start, shortened(text), '" is not'))
         return pa.RecordBatch.from_arrays(columns, schema=self._arrow()), reasons
 
     def _with_bad(self, lines: TextLines, reasons: pa.Array, rows: pa.RecordBatch) -> ParsedText:
-        wrong = _some(reasons)
+        wrong = valid(reasons)
         return ParsedText(rows, lines.line[wrong], reasons.drop_null(), lines.texts(wrong))
 
     # -- pyarrow -----------------------------------------------------------------------------------------------------
@@ -170,24 +169,16 @@ class CsvText:
             quoted_strings_can_be_null=False,
             timestamp_parsers=[csv.ISO8601, *self.formats],
         )
-        return csv.read_csv(
-            block, read_options=reading, parse_options=self._parsing(skip), convert_options=converting
-        )
+        return csv.read_csv(block, read_options=reading, parse_options=self._parsing(skip), convert_options=converting)
 
     def _parsing(self, skip: object = None) -> csv.ParseOptions:
-        return csv.ParseOptions(
-            delimiter=self.delimiter, newlines_in_values=self.multiline, invalid_row_handler=skip
-        )
+        return csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=self.multiline, invalid_row_handler=skip)
 
     def _arrow(self) -> pa.Schema:
         return pa.schema([pa.field(f.name, f.type) for f in self.schema])
 
 
 _TEXT = csv.ConvertOptions(strings_can_be_null=False)
-
-
-def _some(reasons: pa.Array) -> np.ndarray:
-    return pc.is_valid(reasons).to_numpy(zero_copy_only=False)
 
 
 def _one_batch(table: pa.Table) -> pa.RecordBatch:

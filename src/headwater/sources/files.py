@@ -13,11 +13,11 @@ from headwater.sources.base import Malformed, Polled, Source, Split
 from headwater.sources.file_formats import CUT_ROWS, WHOLE_BYTES, FileFormat
 from headwater.sources.file_position import HOUR, FilePosition
 from headwater.sources.file_system import FoundFile, list_files
+from headwater.sources.listed_files import listed_splits
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_LISTED = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
 _SPARKS_AGE = 7 * 24 * HOUR
 _COUNTED = 200
 """The rows of so many files of a batch are counted in the driver; of more only those of large files."""
@@ -61,18 +61,9 @@ class FileSource(Source):
 
     def splits(self, spark: SparkSession) -> DataFrame:
         """Spark lists the files and remembers which it has given out; it never opens them."""
-        from pyspark.sql import functions
-
         most = max(int(self.rows_per_tick * self._bytes_a_row()), 1)
-        listed = (
-            spark.readStream.format("binaryFile")
-            .schema(_LISTED)  # content is not selected, so it is not read
-            .option("maxBytesPerTrigger", most)
-            .option("maxFileAge", f"{(self.max_age or _SPARKS_AGE) // 1_000_000}s")
-            .load(self.path)
-        )
-        modified = functions.unix_micros("modificationTime").alias("modified")
-        return listed.select(functions.to_json(functions.struct("path", "length", modified)).alias("split"))
+        age = f"{(self.max_age or _SPARKS_AGE) // 1_000_000}s"
+        return listed_splits(spark, self.path, maxBytesPerTrigger=most, maxFileAge=age)
 
     def cut(self, splits: Sequence[Split]) -> list[Split]:
         if len(splits) <= _COUNTED:
@@ -107,6 +98,9 @@ class FileSource(Source):
 
     def split_rows(self, split: Split) -> int | None:
         return split.get("rows")
+
+    def expected_rows(self) -> int | None:
+        return round(sum(file.length for file in list_files(self.path)) / self._bytes_a_row())
 
     def _rows(self, part: Split) -> int:
         return part["rows"] if "rows" in part else int(part["length"] / self._bytes_a_row())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +55,12 @@ class GeneratedSource(Source):
     def between(self, start: Any, end: Any) -> list[Split]:
         cuts = [*range(start["next"], end["next"], SPLIT_NUMBERS), end["next"]]
         return [{"from": a, "to": b, **self._known(end["began"])} for a, b in pairwise(cuts)]
+
+    def total_rows(self) -> int | None:
+        return None if self.numbers is None else self.rows_of(0, self.numbers)
+
+    def ends_with(self, splits: Sequence[Split]) -> bool:
+        return self.numbers is not None and any(split["to"] >= self.numbers for split in splits)
 
     def split_rows(self, split: Split) -> int:
         return self.rows_of(split["from"], split["to"])

@@ -23,6 +23,7 @@ from headwater.model.delta import Delta
 from headwater.model.schema import END, RESERVED, START, WEIGHT, Field, Schema
 from headwater.model.time import BEGINNING, INFINITY, MICROSECONDS, render
 from headwater.sources.base import BadRows, Malformed, Piece, Source
+from headwater.sources.columns import coalesce, nulls
 from headwater.sources.conform import UnfitError, conform, convert, first_reasons
 from headwater.sources.malformed import all_bad_rows, bad_row_error, bad_rows, rows_as_text, unreadable
 
@@ -106,12 +107,12 @@ class Intake:
             bad = unreadable(piece.where, str(problem)) if batch.num_rows else None
             return _Timed(rows, nothing.start, nothing.end, nothing.weight), bad
         if wrong is not None:
-            reasons = wrong if reasons is None else pc.coalesce(reasons, wrong)
+            reasons = wrong if reasons is None else coalesce(reasons, wrong)
         if reasons is None:
             return _Timed(rows, start, end, weight), None
-        good = pc.is_null(reasons)
-        kept = good.to_numpy(zero_copy_only=False)
-        text = rows_as_text(batch.filter(pc.invert(good)))
+        kept = nulls(reasons)
+        good = pa.array(kept)
+        text = rows_as_text(batch.filter(pa.array(~kept)))
         found = bad_rows(piece.where, None, reasons.drop_null(), text)
         return _Timed(rows.filter(good), start[kept], end[kept], weight[kept]), found
 
@@ -181,7 +182,9 @@ class Intake:
             return [Seen(piece.partition, newest, oldest, len(timed.start), late, bad, promise)]
         names = timed.rows.column(self.schema.index(self.partition)).cast(pa.string())
         grouped = pa.table({"p": pc.fill_null(names, ""), "t": timed.start}).group_by("p", use_threads=False)
-        found = grouped.aggregate([("t", "max"), ("t", "min"), ("t", "count")]).select(["p", "t_max", "t_min", "t_count"])
+        found = grouped.aggregate([("t", "max"), ("t", "min"), ("t", "count")]).select(
+            ["p", "t_max", "t_min", "t_count"]
+        )
         first, *rest = (Seen(*values) for values in zip(*(c.to_pylist() for c in found.columns), strict=True))
         return [first._replace(late=late, bad=bad, promise=promise), *rest]
 
@@ -221,7 +224,7 @@ def _instants(column: pa.Array, name: str) -> tuple[Int64Array, pa.Array | None]
     whole = stamps.cast(pa.int64())
     reasons = None
     if column.null_count:
-        missing = pc.is_null(column).to_numpy(zero_copy_only=False)
+        missing = nulls(column)
         reasons = first_reasons(None, missing, f'the time column "{name}" is NULL')
     values = (pc.fill_null(whole, 0) if whole.null_count else whole).to_numpy(zero_copy_only=False)
     # One instant at either end is no time of a row: before all time, and an interval that would never end.
@@ -255,7 +258,7 @@ def _own_intervals(batch: pa.RecordBatch, stream: str) -> tuple[Int64Array, Int6
     for name, (column, failed) in given.items():
         wrong = np.zeros(rows, np.bool_) if failed is None else failed
         if name != END:
-            wrong = wrong | pc.is_null(column).to_numpy(zero_copy_only=False)
+            wrong = wrong | nulls(column)
         if wrong.any():
             reasons = first_reasons(reasons, wrong, f"{name} is not a whole number of instants")
     values = {name: pc.fill_null(column, INFINITY if name == END else 1) for name, (column, _) in given.items()}

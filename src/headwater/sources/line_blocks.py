@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -40,8 +41,7 @@ def cut_lines(split: Split, rows: int, row_bytes: float) -> list[Split]:
     if length - start <= min(size * 1.25, max(WHOLE_BYTES, size)):
         size = max(length - start, 1)
     cuts = [*range(start, length, size), length] if length > start else [start, length]
-    parts = zip(cuts, cuts[1:], strict=False)
-    return [{**split, "start": a, "end": b, "rows": int((b - a) / row_bytes)} for a, b in parts]
+    return [{**split, "start": a, "end": b, "rows": int((b - a) / row_bytes)} for a, b in pairwise(cuts)]
 
 
 def sampled_row_bytes(path: str, header: bool) -> float | None:
@@ -87,7 +87,8 @@ def first_line(path: str) -> pa.Buffer:
 def lines_before(path: str, place: int) -> int:
     """How many lines end before a place of the file."""
     if compression(path):
-        return sum(count_lines(b.text) for b in _unpacked(path, whole=False) if b.start < place)
+        blocks = (b for b in _unpacked(path, whole=False) if b.start < place)
+        return sum(bytes(b.text.slice(0, min(b.text.size, place - b.start))).count(b"\n") for b in blocks)
     found = 0
     with open_file(path) as file:
         while file.tell() < place:

@@ -76,5 +76,7 @@ def _generated_columns(kind: str, schema: Schema) -> Schema:
             convert(NexmarkGenerator(kind).batch(0, 0).column(found.name), field)
         except UnfitError as problem:
             message = f'nexmark cannot fill column "{field.name}" of "{kind}"'
-            raise InputError("TYPE_MISMATCH", message, detail=f"The {problem}.".replace("The column", "Column")) from None
+            raise InputError(
+                "TYPE_MISMATCH", message, detail=f"The {problem}.".replace("The column", "Column")
+            ) from None
     return Schema(tuple(names[f.name.casefold()] for f in schema))

@@ -15,6 +15,7 @@ from attrs import frozen
 
 from headwater.model.arrays import Int64Array, UInt64Array
 from headwater.model.schema import Field, Schema, sql_type
+from headwater.sources.columns import joined, lower
 
 PERSONS, AUCTIONS, BIDS = 1, 3, 46
 CYCLE = PERSONS + AUCTIONS + BIDS
@@ -26,10 +27,14 @@ AUCTIONS_IN_FLIGHT = 100
 CATEGORIES = 5
 
 _PLACES = {"person": (0, PERSONS), "auction": (PERSONS, AUCTIONS), "bid": (PERSONS + AUCTIONS, BIDS)}
-_FIRST_NAMES = pa.array("Peter Paul Luke John Saul Vicky Kate Julie Sarah Deiter Walter".split())
-_LAST_NAMES = pa.array("Shultz Abrams Spencer White Bartels Walton Smith Jones Noris".split())
-_CITIES = pa.array("Phoenix;Los Angeles;San Francisco;Boise;Portland;Bend;Redmond;Seattle;Kent;Cheyenne".split(";"))
-_STATES = pa.array("AZ CA CA ID OR OR WA WA WA WY".split())
+_FIRST_NAMES = pa.array(
+    ["Peter", "Paul", "Luke", "John", "Saul", "Vicky", "Kate", "Julie", "Sarah", "Deiter", "Walter"]
+)
+_LAST_NAMES = pa.array(["Shultz", "Abrams", "Spencer", "White", "Bartels", "Walton", "Smith", "Jones", "Noris"])
+_CITIES = pa.array(
+    ["Phoenix", "Los Angeles", "San Francisco", "Boise", "Portland", "Bend", "Redmond", "Seattle", "Kent", "Cheyenne"]
+)
+_STATES = pa.array(["AZ", "CA", "CA", "ID", "OR", "OR", "WA", "WA", "WA", "WY"])
 _CHANNELS = pa.array(["apple", "google", "facebook", "baidu"])
 
 
@@ -40,7 +45,13 @@ def _schema(**columns: str) -> Schema:
 
 NEXMARK_SCHEMAS: dict[str, Schema] = {
     "person": _schema(
-        id="BIGINT!", name="STRING!", email="STRING!", credit_card="STRING!", city="STRING!", state="STRING!", ts="TIMESTAMP!"
+        id="BIGINT!",
+        name="STRING!",
+        email="STRING!",
+        credit_card="STRING!",
+        city="STRING!",
+        state="STRING!",
+        ts="TIMESTAMP!",
     ),
     "auction": _schema(
         id="BIGINT!",
@@ -199,29 +210,21 @@ def _times(instants: Int64Array) -> pa.Array:
 
 
 def _name(g: NexmarkGenerator, number: Int64Array) -> pa.Array:
-    import pyarrow.compute as pc
-
-    return pc.binary_join_element_wise(g.word(number, 10, _FIRST_NAMES), g.word(number, 11, _LAST_NAMES), " ")
+    return joined(g.word(number, 10, _FIRST_NAMES), g.word(number, 11, _LAST_NAMES), separator=" ")
 
 
 def _email(g: NexmarkGenerator, number: Int64Array) -> pa.Array:
-    import pyarrow.compute as pc
-
-    name = pc.utf8_lower(pc.replace_substring(_name(g, number), " ", "."))
-    return pc.binary_join_element_wise(name, pa.array(number // CYCLE).cast(pa.string()), "@example.com", "")
+    names = joined(g.word(number, 10, _FIRST_NAMES), g.word(number, 11, _LAST_NAMES), separator=".")
+    return joined(lower(names), pa.array(number // CYCLE).cast(pa.string()), "@example.com")
 
 
 def _card(g: NexmarkGenerator, number: Int64Array) -> pa.Array:
-    import pyarrow.compute as pc
-
     parts = [pa.array(1000 + _below(g.hashed(number, salt), 9000)).cast(pa.string()) for salt in (12, 13, 14, 15)]
-    return pc.binary_join_element_wise(*parts, " ")
+    return joined(*parts, separator=" ")
 
 
 def _item(_: NexmarkGenerator, number: Int64Array) -> pa.Array:
-    import pyarrow.compute as pc
-
-    return pc.binary_join_element_wise("item", pa.array(_auction(number)).cast(pa.string()), "-")
+    return joined("item", pa.array(_auction(number)).cast(pa.string()), separator="-")
 
 
 def _auction(number: Int64Array) -> Int64Array:

@@ -54,12 +54,14 @@ class TextLines:
             return pa.array([value.decode("utf-8", "replace") for value in found.to_pylist()], pa.string())
 
     def without(self, dropped: BoolArray) -> pa.Buffer:
-        """The block without some rows and without empty lines."""
+        """The block without some rows."""
+        if not dropped.any():
+            return pa.py_buffer(self.data)
         kept = ~dropped
-        change = np.zeros(len(self.data) + 2, np.int8)
+        change = np.zeros(len(self.data) + 3, np.int8)
         # A row goes with the newline after it. Rows do not overlap, so at each place at most one begins and one ends.
-        np.add.at(change, self.start[kept], 1)
-        np.add.at(change, self._with_newline(self.end[kept]), -1)
+        change[self.start[kept]] += 1
+        change[self._with_newline(self.end[kept])] -= 1
         chosen = np.cumsum(change[: len(self.data)], dtype=np.int8).astype(np.bool_)
         return pa.py_buffer(self.data[chosen])
 

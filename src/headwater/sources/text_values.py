@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from headwater.language.types import duckdb_name
 from headwater.model.arrays import BoolArray
 from headwater.operators.expression import connection
+from headwater.sources.columns import nulls, valid
 
 _WHOLE = r"-?[0-9]+|\+[0-9]+"
 _NUMBER = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
@@ -35,9 +35,7 @@ class Parsed(NamedTuple):
     failed: BoolArray
 
 
-def parse_texts(
-    texts: pa.Array, type_: pa.DataType, *, formats: Sequence[str] = (), base64: bool = False
-) -> Parsed:
+def parse_texts(texts: pa.Array, type_: pa.DataType, *, formats: Sequence[str] = (), base64: bool = False) -> Parsed:
     """Read each text as a value of the type. NULL stays NULL and is no failure.
 
     ``formats`` are strptime patterns for TIMESTAMP and DATE beside ISO 8601. BINARY is the text's bytes, or base64.
@@ -46,44 +44,63 @@ def parse_texts(
         return Parsed(texts, np.zeros(len(texts), np.bool_))
     if pa.types.is_binary(type_) and not base64:
         return Parsed(texts.cast(pa.binary()), np.zeros(len(texts), np.bool_))
+    try:
+        if not pa.types.is_binary(type_):
+            return Parsed(texts.cast(type_), np.zeros(len(texts), np.bool_))  # strict as well, but all or nothing
+    except pa.ArrowException:
+        pass
     sql = _parsing(type_, formats)
-    relation = connection().from_arrow(pa.table({"x": texts})).project(f"{sql} AS v")
+    # Readers leave out blanks and tabs around values, and no other white space.
+    trimmed = connection().from_arrow(pa.table({"x": texts})).project("trim(x, ' ' || chr(9)) AS x")
+    relation = trimmed.project(f"{sql} AS v")
     values = relation.to_arrow_table().column("v").combine_chunks()
     if values.type != type_:
         values = values.cast(type_)
-    failed = pc.and_(pc.is_null(values), pc.is_valid(texts))
-    return Parsed(values, failed.to_numpy(zero_copy_only=False))
+    return Parsed(values, nulls(values) & valid(texts))
 
 
 def _parsing(type_: pa.DataType, formats: Sequence[str]) -> str:
     """The DuckDB expression that gives the value of the text ``x``, or NULL."""
     name = duckdb_name(type_)
     if pa.types.is_boolean(type_):
-        return f"CASE WHEN trim(x) IN {TRUE!r} THEN true WHEN trim(x) IN {FALSE!r} THEN false END"
+        return f"CASE WHEN x IN {TRUE!r} THEN true WHEN x IN {FALSE!r} THEN false END"
     if pa.types.is_integer(type_):
-        return _where(_WHOLE, f"TRY_CAST(trim(x) AS {name})")
+        return _whole(type_)
     if pa.types.is_floating(type_):
-        return _where(f"{_NUMBER}|(?i:{_NOT_FINITE})", f"TRY_CAST(trim(x) AS {name})")
+        return _where(f"{_NUMBER}|(?i:{_NOT_FINITE})", f"TRY_CAST(x AS {name})")
     if pa.types.is_decimal(type_):
         return _decimal(type_)
     if pa.types.is_binary(type_):
         return f"CASE WHEN regexp_full_match(x, '{_BASE64}') THEN from_base64(x) END"
-    own = [f"try_strptime(trim(x), {_literal(f)})" for f in formats]
+    own = [f"try_strptime(x, {_literal(f)})" for f in formats]
     if pa.types.is_date32(type_):
-        iso = _where(_DATE, "TRY_CAST(trim(x) AS DATE)")
+        iso = _where(_DATE, "TRY_CAST(x AS DATE)")
         midnight = [f"CASE WHEN {f} = date_trunc('day', {f}) THEN CAST({f} AS DATE) END" for f in own]
         return f"COALESCE({', '.join([iso, *midnight, 'CAST(NULL AS DATE)'])})"
-    iso = _where(f"{_DATE}([ T]{_CLOCK}{_ZONE}?)?", _iso_timestamp())
+    usual = f"regexp_full_match(x, '{_DATE}[ T]([01][0-9]|2[0-3]):[0-9]{{2}}:[0-9]{{2}}(\\.[0-9]{{1,6}})?')"
+    other = _where(f"{_DATE}([ T]{_CLOCK}{_ZONE}?)?", _iso_timestamp())
+    iso = f"CASE WHEN {usual} THEN TRY_CAST(x AS TIMESTAMP) ELSE {other} END"
     return f"COALESCE({', '.join([iso, *own, 'CAST(NULL AS TIMESTAMP)'])})"
 
 
+def _whole(type_: pa.DataType) -> str:
+    """Also in hexadecimal, two's complement, because Arrow's readers take it."""
+    name, bits = duckdb_name(type_), type_.bit_width
+    digits = "TRY_CAST(x AS HUGEINT)"
+    signed = f"CASE WHEN {digits} >= {2 ** (bits - 1)} THEN {digits} - CAST({2**bits} AS HUGEINT) ELSE {digits} END"
+    return (
+        f"CASE WHEN regexp_full_match(x, '{_WHOLE}') THEN TRY_CAST(x AS {name}) "
+        f"WHEN regexp_full_match(x, '0[xX][0-9a-fA-F]{{1,{bits // 4}}}') THEN CAST({signed} AS {name}) END"
+    )
+
+
 def _where(pattern: str, value: str) -> str:
-    return f"CASE WHEN regexp_full_match(trim(x), '{pattern}') THEN {value} END"
+    return f"CASE WHEN regexp_full_match(x, '{pattern}') THEN {value} END"
 
 
 def _iso_timestamp() -> str:
     """An offset is applied: TIMESTAMP is in UTC. Hours alone and clocks without colons are spelled out for DuckDB."""
-    day, rest = "left(trim(x), 10)", "substr(trim(x), 12)"
+    day, rest = "left(x, 10)", "substr(x, 12)"
     zone = f"regexp_extract({rest}, '{_ZONE}$')"
     digits = f"replace(regexp_replace({rest}, '{_ZONE}$', ''), ':', '')"
     fraction = f"regexp_extract({digits}, '\\.[0-9]+')"
@@ -96,16 +113,17 @@ def _iso_timestamp() -> str:
 
 
 def _decimal(type_: pa.DataType) -> str:
-    """No digit may be lost: not before the point, and only zeros after the scale. An exponent goes through the widest one."""
+    """No digit may be lost: not before the point, and after the scale only zeros."""
     whole, scale = type_.precision - type_.scale, type_.scale
     before = f"0*[0-9]{{1,{whole}}}" if whole else "0*"
     after = f"(\\.[0-9]{{0,{scale}}}0*)?"
     plain = f"[+-]?({before}{after}|\\.[0-9]{{1,{max(scale, 1)}}}0*)"
     name = duckdb_name(type_)
-    exact = f"CASE WHEN TRY_CAST(trim(x) AS DOUBLE) = CAST(TRY_CAST(trim(x) AS {name}) AS DOUBLE) THEN TRY_CAST(trim(x) AS {name}) END"
+    value = f"TRY_CAST(x AS {name})"
+    exact = f"CASE WHEN TRY_CAST(x AS DOUBLE) = CAST({value} AS DOUBLE) THEN {value} END"
     return (
-        f"CASE WHEN regexp_full_match(trim(x), '{plain}') THEN TRY_CAST(trim(x) AS {name}) "
-        f"WHEN regexp_full_match(trim(x), '{_NUMBER}') AND regexp_matches(x, '[eE]') THEN {exact} END"
+        f"CASE WHEN regexp_full_match(x, '{plain}') THEN TRY_CAST(x AS {name}) "
+        f"WHEN regexp_full_match(x, '{_NUMBER}') AND regexp_matches(x, '[eE][+-]?[0-9]{{1,2}}$') THEN {exact} END"
     )
 
 

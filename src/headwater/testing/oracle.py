@@ -30,6 +30,7 @@ from headwater.algebra.nodes import (
     Join,
     JoinKind,
     Plan,
+    PreAggregate,
     Project,
     RowWindow,
     Sample,
@@ -243,6 +244,12 @@ class _Query:
         return f"SELECT {', '.join(keys + values)} FROM {below} GROUP BY {', '.join(keys)}"
 
     @_sql.register
+    def _(self, plan: PreAggregate, below: str) -> str:
+        # Row by row, as if nothing were put together: the aggregation above must not see the difference.
+        parts = [f"{_part(c)} AS {_quote(c.output)}" for c in plan.calls]
+        return f"SELECT {', '.join(['_t', *_quoted(plan.keys), *parts])} FROM {below}"
+
+    @_sql.register
     def _(self, plan: TimeWindow, below: str) -> str:
         # 17.1 (8.17 with slide 1): with K = floor((t+1)/a)*a, what was valid in [max(K-w, 0), K-1]; nothing before a-1.
         k = f"(i._now + 1) // {plan.slide} * {plan.slide}"
@@ -368,6 +375,14 @@ class _Query:
             f" JOIN instants i ON i._run = b._t // {self.stride} AND b._t <= i._t GROUP BY ALL"
         )
         return f"SELECT _t, {columns} FROM ({copies}), range(_n::BIGINT)"
+
+
+def _part(call: AggregateCall) -> str:
+    """What a row brings to an aggregate."""
+    argument = "true" if call.argument is None else _quote(call.argument)
+    value = f"{argument} IS NOT NULL OR NULL" if call.function == "COUNT" else argument
+    chosen = value if call.filter is None else f"CASE WHEN {_quote(call.filter)} THEN {value} END"
+    return f"CAST(({chosen}) AS {duckdb_type(call.type)})"
 
 
 def _call(call: AggregateCall) -> str:

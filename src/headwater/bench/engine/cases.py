@@ -28,7 +28,9 @@ _AT_BIDS = """SELECT b.auction, b.ts, a.* EXCLUDE (auction, _start, _end)
     FROM bid b ASOF JOIN answer a ON b.auction = a.auction AND b.ts >= a._start"""
 """What holds when a bid is made."""
 
-_NO_TIES = """auction NOT IN (SELECT auction FROM (SELECT auction, ts FROM bid GROUP BY auction, ts HAVING COUNT(*) > 1))"""
+_NO_TIES = (
+    """auction NOT IN (SELECT auction FROM (SELECT auction, ts FROM bid GROUP BY auction, ts HAVING COUNT(*) > 1))"""
+)
 
 
 @frozen
@@ -85,16 +87,18 @@ def _duckdb_count(slide: int) -> str:
 WITH slices AS (SELECT auction, {_report(slide)} AS t, count(*) AS c FROM bid GROUP BY ALL),
   ends AS (SELECT auction, t, c FROM slices UNION ALL SELECT auction, t + 60000, -c FROM slices),
   steps AS (SELECT auction, t, sum(c) AS c FROM ends GROUP BY auction, t),
-  sums AS (SELECT auction, t, lead(t) OVER w AS until, sum(c) OVER w AS n FROM steps WINDOW w AS (PARTITION BY auction ORDER BY t))
+  sums AS (SELECT auction, t, lead(t) OVER w AS until, sum(c) OVER w AS n
+           FROM steps WINDOW w AS (PARTITION BY auction ORDER BY t))
 SELECT auction, n::BIGINT AS n, {_interval("t", "until")} FROM sums WHERE n > 0"""
 
 
 def _duckdb_distinct(instant: str, times: str) -> str:
     return f"""
 WITH seen AS (SELECT DISTINCT auction, {instant} AS t FROM bid),
-  marked AS (SELECT auction, t, CASE WHEN t > lag(t) OVER (PARTITION BY auction ORDER BY t) + 60000 THEN 1 ELSE 0 END AS fresh
-             FROM seen),
-  islands AS (SELECT auction, t, sum(fresh) OVER (PARTITION BY auction ORDER BY t ROWS UNBOUNDED PRECEDING) AS island FROM marked)
+  marked AS (SELECT auction, t, CASE WHEN t > lag(t) OVER w + 60000 THEN 1 ELSE 0 END AS fresh
+             FROM seen WINDOW w AS (PARTITION BY auction ORDER BY t)),
+  islands AS (SELECT auction, t, sum(fresh) OVER w AS island
+              FROM marked WINDOW w AS (PARTITION BY auction ORDER BY t ROWS UNBOUNDED PRECEDING))
 SELECT auction, {times} FROM (SELECT auction, min(t) AS t, max(t) + 60000 AS until FROM islands GROUP BY auction, island)"""
 
 
@@ -226,7 +230,8 @@ CASES = (
         name="distinct-10",
         title="DISTINCT, 60 s / 10 s",
         headwater="SELECT DISTINCT auction FROM bid WINDOW(RANGE 60 SECONDS SLIDE 10 SECONDS)",
-        flink=f"SELECT auction, window_end FROM (SELECT DISTINCT auction, window_start, window_end FROM {_flink_hop('bid', 10)})",
+        flink="SELECT auction, window_end FROM "
+        f"(SELECT DISTINCT auction, window_start, window_end FROM {_flink_hop('bid', 10)})",
         spark=f"SELECT auction, w.end AS window_end FROM (SELECT DISTINCT auction, {_spark_hop(10)} AS w FROM bid)",
         duckdb=_duckdb_distinct(_report(10), _interval("t", "until")),
         columns=("auction", "window_end"),

@@ -14,14 +14,13 @@ import os
 import shutil
 import tempfile
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
-import pyarrow.parquet as parquet
 from attrs import frozen
+from pyarrow import parquet
 
 from headwater.errors import InputError
 from headwater.model.arrays import Int64Array
@@ -55,7 +54,7 @@ def make_bids(rows: int, *, seed: int = 7) -> pa.Table:
     usual = opened - 1 - rng.integers(0, OPEN_BEFORE, rows)
     auction = np.where(rng.random(rows) < 0.3, hot, usual)
     bidder = rng.integers(0, 200_000, rows)
-    price = np.round(rng.gamma(2.0, 5_000.0, rows)).astype(np.int64)
+    price = rng.integers(1, 200, rows) * rng.integers(1, 200, rows)  # many small ones, and no two machines differ
     late = rng.random(rows) < 0.02
     arrival = event + np.where(late, rng.integers(0, DISORDER, rows), 0)
     order = np.argsort(arrival, kind="stable")
@@ -99,6 +98,10 @@ class Data:
     checksum: str
     until: int
     """The newest bid, in ms since the epoch."""
+
+    @property
+    def summary(self) -> str:
+        return f"{self.bids:,} bids and {self.auctions:,} auctions in {self.files} files, checksum {self.checksum}"
 
     def folder(self, stream: str, fmt: str) -> Path:
         return self.root / fmt / stream
@@ -177,14 +180,14 @@ def frozen_data(rows: int, cache: Path) -> Data:
     return _load(root)
 
 
-def _build(root: Path, make) -> None:  # noqa: ANN001
+def _build(root: Path, make) -> None:
     """A folder that is there whole or not at all."""
     try:
         root.parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(root, ignore_errors=True)
         partial = Path(tempfile.mkdtemp(dir=root.parent, prefix=f".{root.name}-"))
         try:
-            made: Data = make(partial)
+            made = make(partial)
             kept = {"bids": made.bids, "auctions": made.auctions, "files": made.files}
             meta = kept | {"checksum": made.checksum, "until": made.until}
             (partial / _META).write_text(json.dumps(meta), encoding="utf-8")
@@ -244,8 +247,3 @@ def _microseconds(table: pa.Table) -> pa.Table:
     """As Spark and Headwater store a TIMESTAMP."""
     fields = [f.with_type(pa.timestamp("us", tz="UTC")) if f.type == _TIME else f for f in table.schema]
     return table.cast(pa.schema(fields))
-
-
-def describe(data: Data) -> Iterator[str]:
-    """What the engines read, in a few lines."""
-    yield f"{data.bids:,} bids and {data.auctions:,} auctions in {data.files} files, checksum {data.checksum}"

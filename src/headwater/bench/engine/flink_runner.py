@@ -12,29 +12,41 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 import time
 from collections import Counter
-from typing import TYPE_CHECKING, IO
+from queue import Queue
+from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:  # not on our path: the environment of Flink has it
-    from pyflink.table import Table, TableDescriptor, TableEnvironment
+    from pyflink.table import Table, TableDescriptor, TableEnvironment  # pyrefly: ignore[missing-import]
 
 
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever Java and libraries print is not an answer
     try:
-        import pyflink.version
+        import pyflink.version  # pyrefly: ignore[missing-import]
 
         _say(answers, {"ready": f"Flink {pyflink.version.__version__}"})
     except Exception as problem:
         _say(answers, {"error": f"{type(problem).__name__}: {problem}"})
         return
-    for line in sys.stdin:
+    requests: Queue[str] = Queue()
+    threading.Thread(target=_listen, args=(requests,), daemon=True).start()
+    while True:
+        line = requests.get()
         try:
             _say(answers, _run(json.loads(line)))
         except Exception as problem:
             _say(answers, {"error": _reason(problem)})
+
+
+def _listen(requests: Queue[str]) -> None:
+    """Nobody asks any more: end at once, also in the middle of a job; Java ends with us."""
+    for line in sys.stdin:
+        requests.put(line)
+    os._exit(0)
 
 
 def _say(answers: IO[str], answer: dict) -> None:
@@ -51,7 +63,7 @@ def _reason(problem: Exception) -> str:
 
 
 def _run(request: dict) -> dict:
-    from pyflink.table import TableDescriptor
+    from pyflink.table import TableDescriptor  # pyrefly: ignore[missing-import]
 
     environment = _environment(request["parallelism"])
     for table in request["tables"]:
@@ -68,7 +80,7 @@ def _run(request: dict) -> dict:
 
 
 def _environment(parallelism: int) -> TableEnvironment:
-    from pyflink.table import EnvironmentSettings, TableEnvironment
+    from pyflink.table import EnvironmentSettings, TableEnvironment  # pyrefly: ignore[missing-import]
 
     environment = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
     settings = {

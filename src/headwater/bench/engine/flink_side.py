@@ -11,7 +11,7 @@ from headwater.bench.engine.competitor import PARALLELISM, Competitor, Measured,
 from headwater.bench.engine.data import AUCTION, BID, Data
 from headwater.bench.engine.worker import Worker, WorkerFailedError
 from headwater.errors import HeadwaterError
-from headwater.runtime.spark.java import find_java, spark_home_of
+from headwater.runtime.spark.java import find_java
 
 _RUNNER = Path(__file__).with_name("flink_runner.py")
 _START_SECONDS = 60
@@ -39,7 +39,7 @@ class FlinkSide(Competitor):
             return
         try:
             python = flink_env.flink_python(self._cache)
-            java = {"JAVA_HOME": str(spark_home_of(find_java()))}
+            java = {"JAVA_HOME": str(find_java().home)}
             self._worker = Worker([str(python), str(_RUNNER)], environment=java)
             self._version = self._worker.start()
         except (flink_env.NoFlinkError, WorkerFailedError, HeadwaterError, OSError) as problem:

@@ -1,8 +1,8 @@
-"""Runs queries on native Structured Streaming in this process: a JSON request a line on stdin, a JSON answer a line on stdout.
+"""Runs queries on native Structured Streaming in this process: JSON requests on stdin, answers on stdout, one a line.
 
-A request has "tables" (name, schema, folder), "format", "files" (so many a micro-batch), "query", "checkpoint" and "answer", a
-folder for the rows, or null: then they go nowhere. What comes back has "seconds", or "error", and with it whether Spark refused
-the query itself ("cannot").
+A request has "tables" (name, schema, folder), "format", "files" (so many a micro-batch), "query", "checkpoint" and "answer",
+a folder for the rows, or null: then they go nowhere. What comes back has "seconds", or "error", and with it whether Spark
+refused the query itself ("cannot").
 """
 
 from __future__ import annotations
@@ -10,16 +10,20 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 import time
+from queue import Queue
 from typing import IO, Any
 
 from headwater.bench.engine.competitor import PARALLELISM
 from headwater.runtime.spark.session import open_session
 
+_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
 SETTINGS = {
     "spark.sql.shuffle.partitions": str(PARALLELISM),
     "spark.sql.adaptive.enabled": "true",
-    "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    "spark.sql.streaming.stateStore.providerClass": _ROCKSDB,
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.driver.memory": "4g",
 }
@@ -29,13 +33,23 @@ SETTINGS = {
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever Java and libraries print is not an answer
-    with open_session(f"local[{PARALLELISM}]", shards=PARALLELISM, app_name="native", config=SETTINGS) as session:
-        _say(answers, {"ready": f"Spark {session.spark.version}"})
-        for line in sys.stdin:
-            try:
-                _say(answers, _run(session.spark, json.loads(line)))
-            except Exception as problem:
-                _say(answers, {"error": _reason(problem), "cannot": type(problem).__name__ == "AnalysisException"})
+    requests: Queue[str] = Queue()
+    threading.Thread(target=_listen, args=(requests,), daemon=True).start()
+    spark = open_session(f"local[{PARALLELISM}]", shards=PARALLELISM, app_name="native", config=SETTINGS).spark
+    _say(answers, {"ready": f"Spark {spark.version}"})
+    while True:
+        line = requests.get()
+        try:
+            _say(answers, _run(spark, json.loads(line)))
+        except Exception as problem:
+            _say(answers, {"error": _reason(problem), "cannot": type(problem).__name__ == "AnalysisException"})
+
+
+def _listen(requests: Queue[str]) -> None:
+    """Nobody asks any more: end at once, also in the middle of a query; Java ends with us."""
+    for line in sys.stdin:
+        requests.put(line)
+    os._exit(0)
 
 
 def _say(answers: IO[str], answer: dict[str, Any]) -> None:

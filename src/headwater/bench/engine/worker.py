@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import IO, Any
 
 _START_SECONDS = 120
@@ -34,7 +35,7 @@ class Worker:
     def start(self) -> str:
         """What runs there, as it says itself."""
         self.close()
-        self._errors = tempfile.TemporaryFile()
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the process runs
         self._rest = b""
         self._process = subprocess.Popen(
             self._command,
@@ -93,10 +94,8 @@ class Worker:
         """At once, with the processes it started."""
         process, self._process = self._process, None
         if process is not None:
-            try:
+            with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
             process.wait()
             _close_pipes(process)
         self._close_errors()
@@ -106,11 +105,9 @@ class Worker:
         if self._process is None:
             return
         assert self._process.stdin is not None
-        try:
+        with suppress(BrokenPipeError, subprocess.TimeoutExpired):
             self._process.stdin.close()
             self._process.wait(_END_SECONDS)
-        except (BrokenPipeError, subprocess.TimeoutExpired):
-            pass
         self.kill()  # what it has left behind, too
 
     def _close_errors(self) -> None:
@@ -122,7 +119,5 @@ class Worker:
 def _close_pipes(process: subprocess.Popen[bytes]) -> None:
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
-            try:
+            with suppress(BrokenPipeError):
                 pipe.close()
-            except BrokenPipeError:
-                pass

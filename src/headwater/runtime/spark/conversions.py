@@ -173,7 +173,7 @@ def whole(function: str, value: Typed, type_: pa.DataType) -> str:
         return f"CAST({value.text} AS BIGINT)"
     if pa.types.is_decimal(value.type) and pa.types.is_decimal(kind):
         return f"CAST({function}({value.text}) AS BIGINT)"
-    if not pa.types.is_float64(kind):
+    if not pa.types.is_floating(kind):
         raise NotNative(f"{function} of {value.type}")
     real = widened(value, pa.float64())
     inside = f"{real} >= -9.223372036854775808E18D AND {real} < {_FURTHEST}"

@@ -229,7 +229,8 @@ class _Translation:
         type_ = inferred("{0} / {1}", left, right)
         if type_ not in _REALS or not right.never_zero:
             raise NotNative("/")
-        return Typed(f"({widened(left, type_)} / {widened(right, type_)})", type_)
+        text = f"({widened(left, type_)} / {widened(right, type_)})"
+        return Typed(text if type_ == pa.float64() else f"CAST({text} AS FLOAT)", type_)
 
     def whole_quotient(self, node: exp.IntDiv) -> Typed:
         left, right = self.of(node.this), self.of(node.expression)
@@ -247,8 +248,13 @@ class _Translation:
             raise NotNative("%")
         if type_ in _REALS and not right.never_zero:
             raise NotNative("%")
-        divisor = widened(right, type_) if right.never_zero else f"nullif({widened(right, type_)}, {literal(0, type_)})"
-        return Typed(f"({widened(left, type_)} % {divisor})", type_)
+        value, divisor = widened(left, type_), widened(right, type_)
+        guarded = divisor if right.never_zero else f"nullif({divisor}, {literal(0, type_)})"
+        text = f"({value} % {guarded})"
+        if type_ in _INTEGERS and (right.literal is None or right.literal == "-1"):
+            # DuckDB refuses the smallest number by -1, as in the division that it is.
+            text = f"CASE WHEN {divisor} = {literal(-1, type_)} THEN {value} + (- {value}) ELSE {text} END"
+        return Typed(text, type_)
 
     def opposite(self, node: exp.Neg) -> Typed:
         if isinstance(node.this, exp.Literal):

@@ -10,7 +10,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from importlib import import_module, util
 from pathlib import Path
 
@@ -26,13 +27,19 @@ _HOME = re.compile(r"^\s*java\.home = (.+)$", re.MULTILINE)
 
 _WRAPPER = """\
 #!/bin/sh
-# Spark asks for a module that not every Java has, and that only its machine learning uses: leave it out.
+# Leaves out what Spark asks for and Java complains of: a module that small runtimes do not have and that only machine
+# learning uses, and a package that newer ones do not have.
 for argument do
     shift
-    [ "$argument" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$argument"
+    case $argument in
+    {unwanted}) ;;
+    *) set -- "$@" "$argument" ;;
+    esac
 done
 exec {java} "$@"
 """
+_UNWANTED = "--add-modules=jdk.incubator.vector"
+_UNWANTED_SINCE_24 = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
 
 
 @frozen
@@ -73,15 +80,16 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Java:
     )
 
 
-def spark_home_of(java: Java, places: Callable[[], Iterator[Path]] | None = None) -> Path:
+def home_for_spark(java: Java, *, places: Iterable[Path] | None = None) -> Path:
     """A ``JAVA_HOME`` whose ``java`` starts Spark quietly and without the module that small runtimes lack.
 
     It is made once, in the virtual environment or where the user's caches are, and used again later.
     """
-    script = _WRAPPER.format(java=shlex.quote(str(java.program)))
+    unwanted = _UNWANTED if java.version < 24 else f"{_UNWANTED} | {_UNWANTED_SINCE_24}"
+    script = _WRAPPER.format(unwanted=unwanted, java=shlex.quote(str(java.program)))
     name = f"java-{java.version}-{hashlib.sha256(script.encode()).hexdigest()[:12]}"
     problem: OSError | None = None
-    for place in (places or _places)():
+    for place in places or cache_folders():
         program = place / name / "bin" / "java"
         try:
             if not (program.is_file() and os.access(program, os.X_OK) and program.read_text() == script):
@@ -107,14 +115,12 @@ def _write_program(program: Path, script: str) -> None:
         raise
 
 
-def _places() -> Iterator[Path]:
-    """Where it may lie, best first."""
+def cache_folders() -> Iterator[Path]:
+    """Where things that can be made again may lie, best first."""
     if sys.prefix != sys.base_prefix:
         yield Path(sys.prefix) / "share" / "headwater"
-    try:
+    with suppress(RuntimeError):  # no home folder
         yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "headwater"
-    except RuntimeError:  # no home folder
-        pass
     yield Path(tempfile.gettempdir()) / f"headwater-{os.getuid()}"
 
 

@@ -55,23 +55,29 @@ class SparkExecutor:
         self._exchange = exchange if session.local else None
         self._program: tuple[object, object, Program] | None = None
 
-    def run(self, job: TickJob, batches: Batches | None = None) -> TickResult:
+    def run(
+        self,
+        job: TickJob,
+        batches: Batches | None = None,
+        arrivals: Sequence[tuple[Arrivals, SenderOutput]] = (),
+    ) -> TickResult:
+        """``arrivals``: what the driver has read by itself, and what it noted."""
         assert job.segments is not None, "tasks of Spark keep their state in files"
         began = time.perf_counter()
         exchange = self._exchange_of(job)
         work = Work(self._program_of(job), job.tick, job.staging, job.segments, exchange)
-        given, bundles = self._given(job)
+        given, bundles = self._given(job, arrivals)
         frame = self._senders(work, batches or Batches({}))
         for level in range(1, len(job.layout.levels)):
             frame = self._stage(frame, work, level, job, bundles[level])
         if frame is None:
-            return collected(job, [given], [], {"driver": time.perf_counter() - began})
+            return collected(job, given, [], {"driver": time.perf_counter() - began})
         planned = time.perf_counter()
         parts = self._collect(frame)
         phases = {"plan": planned - began, "job": time.perf_counter() - planned}
         if exchange is not None:
             shutil.rmtree(exchange, ignore_errors=True)
-        senders = [given, *(part for part in parts if isinstance(part, SenderOutput))]
+        senders = [*given, *(part for part in parts if isinstance(part, SenderOutput))]
         stages = {(p.level, p.shard): p for p in parts if isinstance(p, StageOutput)}
         phases["operators"] = sum(stage.seconds for stage in stages.values())
         return collected(job, senders, stages.values(), phases)
@@ -91,16 +97,21 @@ class SparkExecutor:
         folder.mkdir(parents=True, exist_ok=True)
         return str(folder)
 
-    def _given(self, job: TickJob) -> tuple[SenderOutput, dict[int, dict[int, list[bytes]]]]:
+    def _given(
+        self, job: TickJob, arrivals: Sequence[tuple[Arrivals, SenderOutput]]
+    ) -> tuple[list[SenderOutput], dict[int, dict[int, list[bytes]]]]:
         """What the driver brings, as a sender of its own; its bundles travel with the stages."""
-        arrivals = Arrivals(dict(job.given), {})
         shared = {"stagers": job.stagers, "staging": job.staging}
-        out, bundles = send(job.layout, job.tick, arrivals, sender=0, constants=job.constants, **shared)
         packed: defaultdict[int, dict[int, list[bytes]]] = defaultdict(dict)
-        for level, shard, bundle in bundles:
-            if bundle.deltas:
-                packed[level].setdefault(shard, []).append(pack(bundle, None))
-        return out, packed
+        outs: list[SenderOutput] = []
+        for i, (part, noted) in enumerate([(Arrivals(dict(job.given), {}), SenderOutput()), *arrivals]):
+            constants = {} if i else job.constants
+            out, bundles = send(job.layout, job.tick, part, sender=i, constants=constants, out=noted, **shared)
+            outs.append(out)
+            for level, shard, bundle in bundles:
+                if bundle.deltas or bundle.seen:
+                    packed[level].setdefault(shard, []).append(pack(bundle, None))
+        return outs, packed
 
     def _senders(self, work: Work, batches: Batches) -> DataFrame | None:
         frames = []
@@ -148,11 +159,11 @@ class SparkExecutor:
         try:
             table = frame.where(f"port = {DRIVER}").toArrow()
         except (PySparkException, Py4JJavaError) as problem:
-            raise _failed(problem) from None
+            raise failed(problem) from None
         return [pickle.loads(blob.as_buffer()) for blob in table.column("blob")]
 
 
-def _failed(problem: Exception) -> HeadwaterError:
+def failed(problem: Exception) -> HeadwaterError:
     """The mistake that a task reported, or in one line why Spark gave up."""
     text = str(problem)
     told = reported(text)

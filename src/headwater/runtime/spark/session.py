@@ -17,7 +17,8 @@ from attrs import define, field
 import headwater
 from headwater.errors import HeadwaterError, InputError
 from headwater.runtime.spark import ship
-from headwater.runtime.spark.java import find_java, spark_home_of
+from headwater.runtime.spark.class_archive import find_archive, options_for
+from headwater.runtime.spark.java import find_java, home_for_spark
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -32,6 +33,8 @@ _MALLOC = {
     "MALLOC_TRIM_THRESHOLD_": "8000000000",
     "MALLOC_TOP_PAD_": "67108864",
 }
+
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 _lock = threading.RLock()
 _handles: dict[str, int] = {}
@@ -93,8 +96,8 @@ def open_session(
     master
         Where Spark runs: ``local[4]``, ``spark://host:7077``, …; all cores of this machine if nothing is said.
     spark
-        A session that runs already. Its settings stay as they are: ticks run in a session beside it, with the same data sources
-        and executors. A session that runs in this process is taken up without being named.
+        A session that runs already. Its settings stay as they are: ticks run in a session beside it, on the same executors.
+        The Spark that runs in this process is taken up without being named.
     shards
         Into how many parts keys are split; as many as Spark has cores if nothing is said.
     app_name
@@ -129,11 +132,10 @@ def open_session(
 
 def _handle(session: SparkSession, owned: bool, shards: int | None, config: Mapping[str, str]) -> SessionHandle:
     context = session.sparkContext
-    local = is_local(context.master)
+    local = ship.is_local(context)
     if not owned:
         _use_this_python(context, local)
     if not local:
-        ship.package(session)
         _await_executors(context)
     handle = SessionHandle(session, owned, local, shards or context.defaultParallelism)
     handle.prepare(session)
@@ -141,15 +143,11 @@ def _handle(session: SparkSession, owned: bool, shards: int | None, config: Mapp
         if session.conf.isModifiable(name):
             session.conf.set(name, value)
     if not (owned and local):
-        ship.check_workers(session)
+        ship.provide_package(session)
     if owned:
         name = str(context.applicationId)
         _handles[name] = _handles.get(name, 0) + 1
     return handle
-
-
-def is_local(master: str) -> bool:
-    return master.startswith("local")
 
 
 def tick_settings(shards: int) -> dict[str, str]:
@@ -204,34 +202,38 @@ def _start(master: str | None, app_name: str, config: Mapping[str, str]) -> Spar
     master = master or "local[*]"
     if master.startswith("sc://"):
         _check_adoptable(None, None)
+    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
     java = find_java()
     settings = _start_settings(master) | dict(config)
+    options = (_quiet_logging(), options_for(find_archive(java)), config.get(_JAVA_OPTIONS))
+    settings[_JAVA_OPTIONS] = " ".join(filter(None, options))
     builder = SparkSession.builder.master(master).appName(app_name)
     for name, value in settings.items():
         builder = builder.config(name, value)
     python = settings["spark.pyspark.python"]
-    names = {"JAVA_HOME": str(spark_home_of(java)), "PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": sys.executable}
+    names = {"JAVA_HOME": str(home_for_spark(java)), "PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": sys.executable}
     try:
         with _environment(names):
             return builder.getOrCreate()
-    except PySparkRuntimeError as problem:
+    except (PySparkRuntimeError, Py4JError) as problem:
+        reason = next((line for line in str(problem).splitlines() if "Exception: " in line), str(problem))
         raise HeadwaterError(
             "SPARK_START",
-            "could not start Spark",
-            detail=f"{problem} It was started with {java}; what it says itself is on standard error.",
+            f'could not start Spark on "{master}"',
+            detail=f"{reason.strip()} (with {java})",
+            hint="What Spark says itself is on standard error.",
         ) from problem
 
 
 def _start_settings(master: str) -> dict[str, str]:
     """What can only be said before Spark starts."""
-    local = is_local(master)
+    local = master.startswith("local")
     settings = {
         "spark.pyspark.python": sys.executable if local else os.environ.get("PYSPARK_PYTHON", sys.executable),
         "spark.driver.memory": _driver_memory(),
-        "spark.driver.extraJavaOptions": f'"-Dlog4j2.configurationFile={_quiet_logging()}"',
         "spark.ui.showConsoleProgress": "false",
         "spark.python.worker.reuse": "true",
         "spark.python.worker.faulthandler.enabled": "true",
@@ -260,8 +262,8 @@ def package_folder() -> Path:
     return Path(headwater.__file__).resolve().parents[1]
 
 
-def _quiet_logging() -> Path:
-    return Path(__file__).resolve().with_name("log4j2.properties")
+def _quiet_logging() -> str:
+    return f'"-Dlog4j2.configurationFile={Path(__file__).resolve().with_name("log4j2.properties")}"'
 
 
 def _driver_memory() -> str:
@@ -297,6 +299,7 @@ def _use_this_python(context: SparkContext, local: bool) -> None:
 
 def _await_executors(context: SparkContext, *, quiet: float = 1.0, patience: float = 60.0) -> None:
     """Wait until executors have registered and no more come, as the number of shards follows the number of cores."""
+    assert context._jsc is not None
     tracker = context._jsc.sc().statusTracker()
     end = time.monotonic() + patience
     count, changed = 0, time.monotonic()

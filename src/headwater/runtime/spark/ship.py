@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import os
 import re
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import headwater
 from headwater.errors import HeadwaterError, InputError
+from headwater.runtime.spark import survey
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -31,11 +31,28 @@ _outbox: list[tempfile.TemporaryDirectory[str]] = []
 """Where archives lie while executors may fetch them; removed when the process ends."""
 
 
+def provide_package(spark: SparkSession) -> None:
+    """See that every worker has what tasks import; raises ``WORKER_PACKAGES`` or ``WORKER_PYTHON``.
+
+    This package is sent unless all of them have the very same one. The packages it needs are compiled: they must be there.
+    """
+    context = spark.sparkContext
+    tasks = max(context.defaultParallelism, 2)
+    try:
+        answers = context.parallelize(range(tasks), tasks).mapPartitions(_question()).collect()
+    except Exception as problem:  # whatever keeps a worker from starting; Spark wraps it into a Java error
+        raise _worker_problem(context, problem) from problem
+    lacking = {host: missing for host, missing, _ in answers if missing}
+    if lacking:
+        raise _missing(context, lacking)
+    if any(digest != survey.digest(_folder()) for _, _, digest in answers):
+        package(spark)
+
+
 def package(spark: SparkSession) -> None:
     """Send this package; tasks use it instead of any that is installed, so that it is the driver's."""
-    source = Path(headwater.__file__).resolve().parent
-    files = {f"package/headwater/{name}": data for name, data in _package_files(source)}
-    digest = _digest(files)
+    files = _read(_folder(), "package/headwater/")
+    digest = survey.digest(_folder())
     stub = Path(__file__).with_name("unpack.py").read_text().replace("DIGEST_OF_THE_PACKAGE", digest)
     _send(spark.sparkContext, f"headwater_{digest}.zip", files | {"headwater/__init__.py": stub.encode()})
 
@@ -49,15 +66,13 @@ def modules(spark: SparkSession, paths: Iterable[str | os.PathLike[str]]) -> Non
     for path in map(Path, paths):
         if not path.exists():
             raise InputError("NO_MODULES", f'there is no folder or file "{path}" to find modules in')
-        if context.master.startswith("local"):
-            add_python_path(context, path if path.is_dir() or path.suffix != ".py" else path.parent)
+        if is_local(context):
+            add_python_path(context, path.parent if path.suffix == ".py" or _is_package(path) else path)
             continue
         if path.suffix in {".zip", ".whl", ".egg"}:
             _add(context, path.resolve())
             continue
-        files = dict(_package_files(path) if _is_package(path) else _module_files(path))
-        if _is_package(path):
-            files = {f"{path.resolve().name}/{name}": data for name, data in files.items()}
+        files = _modules_in(path)
         if sum(map(len, files.values())) > _MOST_BYTES:
             raise InputError(
                 "TOO_MANY_MODULES",
@@ -65,7 +80,7 @@ def modules(spark: SparkSession, paths: Iterable[str | os.PathLike[str]]) -> Non
                 hint="Put the modules that functions need into a folder of their own.",
             )
         if files:
-            _send(context, f"modules_{_digest(files)}.zip", files)
+            _send(context, f"modules_{survey.digest_of(files)}.zip", files)
 
 
 def add_python_path(context: SparkContext, path: Path) -> None:
@@ -75,35 +90,27 @@ def add_python_path(context: SparkContext, path: Path) -> None:
         context.environment["PYTHONPATH"] = os.pathsep.join([*folders, str(path.resolve())])
 
 
-def check_workers(spark: SparkSession) -> None:
-    """Ask the workers of every executor for their Python and packages; raises ``WORKER_PACKAGES`` or ``WORKER_PYTHON``."""
-    context = spark.sparkContext
-    tasks = max(context.defaultParallelism, 2)
-    try:
-        answers = context.parallelize(range(tasks), tasks).mapPartitions(_question(REQUIRED)).collect()
-    except Exception as problem:  # whatever keeps a worker from starting; Spark wraps it into a Java error
-        raise _worker_problem(context, problem) from problem
-    lacking = {host: missing for host, missing in answers if missing}
-    if lacking:
-        names = sorted({name for missing in lacking.values() for name in missing})
-        raise HeadwaterError(
-            "WORKER_PACKAGES",
-            f"the Python of Spark's workers lacks {', '.join(names)}",
-            detail=f'It is "{context.pythonExec}", on {", ".join(sorted(lacking))}.',
-            hint=f"On every machine of the cluster: {context.pythonExec} -m pip install {' '.join(names)}",
-        )
+def _question() -> Any:
+    """A function that is sent by value, with the text of the module it runs: a worker may not have any of this."""
+    text, required = Path(survey.__file__).read_text(), REQUIRED
 
-
-def _question(packages: tuple[str, ...]) -> Any:
-    """A function that is sent by value, since a worker without the packages could not import it from here."""
-
-    def ask(_: Iterator[int]) -> Iterator[tuple[str, list[str]]]:
-        import importlib.util
-        import socket
-
-        yield socket.gethostname(), [name for name in packages if importlib.util.find_spec(name) is None]
+    def ask(_: Iterator[int]) -> Iterator[tuple[str, list[str], str]]:
+        names: dict[str, Any] = {}
+        exec(text, names)
+        yield names["survey"](required)
 
     return ask
+
+
+def _missing(context: SparkContext, lacking: dict[str, list[str]]) -> HeadwaterError:
+    names = sorted({name for missing in lacking.values() for name in missing})
+    where = "of this machine" if is_local(context) else f"on {', '.join(sorted(lacking))}"
+    return HeadwaterError(
+        "WORKER_PACKAGES",
+        f"the Python of Spark's workers lacks {', '.join(names)}",
+        detail=f'It is "{context.pythonExec}" {where}.',
+        hint=f"Wherever tasks run: {context.pythonExec} -m pip install {' '.join(names)}",
+    )
 
 
 def _worker_problem(context: SparkContext, problem: Exception) -> HeadwaterError:
@@ -128,35 +135,34 @@ def _worker_problem(context: SparkContext, problem: Exception) -> HeadwaterError
     )
 
 
+def is_local(context: SparkContext) -> bool:
+    """Are the driver and all tasks on one machine?"""
+    return str(context.master).startswith("local")
+
+
 def _is_package(path: Path) -> bool:
     return (path / "__init__.py").is_file()
 
 
-def _package_files(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """Everything in a package that is no cache."""
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and "__pycache__" not in path.parts:
-            yield path.relative_to(folder).as_posix(), path.read_bytes()
+def _folder() -> Path:
+    return Path(headwater.__file__).resolve().parent
 
 
-def _module_files(path: Path) -> Iterator[tuple[str, bytes]]:
-    """A module; or the modules of a folder and the packages in it, but not whatever else lies there."""
+def _read(folder: Path, prefix: str) -> dict[str, bytes]:
+    return {prefix + name: (folder / name).read_bytes() for name in survey.package_files(folder)}
+
+
+def _modules_in(path: Path) -> dict[str, bytes]:
+    """A module; a package; or the modules of a folder and the packages in it, but not whatever else lies there."""
+    path = path.resolve()
     if path.is_file():
-        yield path.name, path.read_bytes()
-        return
-    for inner in sorted(path.iterdir()):
-        if inner.suffix == ".py":
-            yield inner.name, inner.read_bytes()
-        elif _is_package(inner):
-            for name, data in _package_files(inner):
-                yield f"{inner.name}/{name}", data
-
-
-def _digest(files: dict[str, bytes]) -> str:
-    digest = hashlib.sha256()
-    for name, data in sorted(files.items()):
-        digest.update(f"{name} {len(data)} ".encode() + data)
-    return digest.hexdigest()[:16]
+        return {path.name: path.read_bytes()}
+    if _is_package(path):
+        return _read(path, f"{path.name}/")
+    files = {inner.name: inner.read_bytes() for inner in path.glob("*.py")}
+    for inner in filter(_is_package, path.iterdir()):
+        files |= _read(inner, f"{inner.name}/")
+    return files
 
 
 def _send(context: SparkContext, name: str, files: dict[str, bytes]) -> None:

@@ -158,15 +158,13 @@ def _sent(
     work: Work, tasks: Mapping[str, StreamTask], pieces: Mapping[str, Iterable[Piece]], sender: int
 ) -> pa.RecordBatch:
     layout, stagers = work.program.load()
-    counted = SenderOutput()
-    arrivals = Arrivals({}, {})
+    noted, arrivals = SenderOutput(), Arrivals({}, {})
     for stream, its in pieces.items():
-        part = take_in(tasks[stream], its, work.tick, layout, work.staging, counted)
+        part = take_in(tasks[stream], its, work.tick, layout, work.staging, noted)
         arrivals.deltas.update(part.deltas)
         arrivals.seen.update(part.seen)
-    # The driver is sender 0 of every tick.
-    out, bundles = send(layout, work.tick, arrivals, sender=sender + 1, stagers=stagers, staging=work.staging)
-    out.rows, out.late, out.bad, out.diverted = counted.rows, counted.late, counted.bad, counted.diverted
+    shared = {"stagers": stagers, "staging": work.staging}
+    out, bundles = send(layout, work.tick, arrivals, sender=sender, out=noted, **shared)
     return _rows([(0, DRIVER, pickle.dumps(out)), *_packed(bundles, work.exchange)])
 
 
@@ -176,7 +174,9 @@ def _packed(bundles: Iterable[tuple[int, int, Bundle]], exchange: str | None) ->
 
 def _rows(rows: Sequence[tuple[int, int, bytes]]) -> pa.RecordBatch:
     columns = zip(*rows, strict=True)
-    return pa.RecordBatch.from_arrays([pa.array(c, t) for c, t in zip(columns, _ARROW.types, strict=True)], schema=_ARROW)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(c, t) for c, t in zip(columns, _ARROW.types, strict=True)], schema=_ARROW
+    )
 
 
 class _reported:  # noqa: N801 - reads as a word where it is used

@@ -9,16 +9,15 @@ import shutil
 import tempfile
 import time
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 _UNUSED_SECONDS = 30 * 24 * 3600
 
 
 def _places():
-    try:
+    with suppress(RuntimeError):  # no home folder
         yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "headwater" / "packages"
-    except RuntimeError:  # no home folder
-        pass
     yield Path(tempfile.gettempdir()) / f"headwater-{os.getuid()}" / "packages"
 
 

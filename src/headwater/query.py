@@ -1,0 +1,145 @@
+"""What a user holds: a query, and a query that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from attrs import define, field, frozen
+
+from headwater.errors import InputError
+from headwater.language.consistency import MIDDLE, STRONG, Consistency
+from headwater.language.introspection import Explain, ExplainFormat, ExplainLevel
+from headwater.language.notices import Notice
+from headwater.model.schema import Schema
+from headwater.result import Result
+from headwater.runtime import metrics
+from headwater.runtime.amounts import moment
+from headwater.runtime.explain import explain
+from headwater.runtime.progress import Progress, query_progress
+from headwater.settings import Settings
+from headwater.sinks.base import Sink
+
+if TYPE_CHECKING:
+    from headwater.algebra.nodes import Plan
+    from headwater.engine import Engine
+    from headwater.runtime.core import Core
+
+
+@define(eq=False)
+class Query:
+    """A query that can be explained and started. ``engine.sql`` makes them."""
+
+    name: str
+    plan: Plan = field(repr=False)
+    consistency: Consistency | None
+    settings: Settings = field(repr=False)
+    notices: tuple[Notice, ...] = field(repr=False)
+    _engine: Engine = field(repr=False)
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of its answer."""
+        return self.plan.schema
+
+    @property
+    def speculative(self) -> bool:
+        """Does it answer at once and repair later (MIDDLE)? Otherwise only what is final."""
+        asked = self.consistency or STRONG
+        if asked not in (STRONG, MIDDLE):
+            raise InputError(
+                "UNSUPPORTED",
+                f'query "{self.name}" cannot run with CONSISTENCY {asked}',
+                hint="Choose CONSISTENCY STRONG, or CONSISTENCY MIDDLE.",
+            )
+        return asked == MIDDLE
+
+    def explain(self, level: str = "optimized", *, format: str = "tree", verbose: bool = False) -> str:
+        """How it runs: ``level`` is logical, optimized or physical; ``format`` tree, text, json or mermaid."""
+        request = Explain(
+            self.name,
+            self.plan,
+            ExplainLevel(level.lower()),
+            ExplainFormat(format.lower()),
+            verbose,
+            self.consistency,
+        )
+        return explain(request, self.settings)
+
+    def start(self, sink: Sink | None = None, *, name: str | None = None) -> Run:
+        """Let it run, from the next tick on; its answers go to the sink, or into memory if none is given.
+
+        A query of the checkpoint with this name and the same plan goes on where it was. A new one answers from what
+        comes after its start: ``run.since``.
+        """
+        return self._engine.start(self, sink, name=name)
+
+
+@frozen
+class Script:
+    """What the statements of a script brought."""
+
+    queries: tuple[Query, ...]
+    """Every CREATE STREAM or TABLE … AS, then the last SELECT."""
+    answers: tuple[str, ...]
+    """What SHOW, DESCRIBE and EXPLAIN say."""
+    notices: tuple[Notice, ...]
+
+
+class Run:
+    """A query that runs."""
+
+    def __init__(self, query: Query, name: str, sink: Sink, core: Core, *, timestamps: bool, stop: Callable[[], None]):
+        self.query, self.name, self.sink = query, name, sink
+        self._core, self._timestamps, self._stop = core, timestamps, stop
+
+    @property
+    def running(self) -> bool:
+        return self.name in self._core.deployment
+
+    @property
+    def since(self) -> int:
+        """The tick after which its answers count; 0: from the beginning."""
+        return self._core.deployment[self.name].since
+
+    @property
+    def frontier(self) -> datetime | int | None:
+        """Nothing of its answer before this changes any more; None: nothing is final yet, or everything is."""
+        return moment(self._core.deployment[self.name].frontier, timestamps=self._timestamps)
+
+    @property
+    def lag(self) -> timedelta | int:
+        """How far its final answer is behind the newest row of its streams, in application time."""
+        found = metrics.lag(self._core, self.name)
+        return timedelta(microseconds=found) if self._timestamps else found
+
+    @property
+    def progress(self) -> Progress:
+        """Lag, rates, state and how long ticks take, as they are now."""
+        return query_progress(self._core, self.name)
+
+    def snapshot(self, at: Any = None) -> Result:
+        """The rows that are valid at an instant; without one, at the latest that is final. Needs the memory sink."""
+        return self._memory("snapshot").snapshot(at=at)
+
+    def history(self) -> Result:
+        """All rows with their lifetimes. Needs the memory sink."""
+        return self._memory("history").history()
+
+    def stop(self) -> None:
+        """Let it end; what only this query used is freed."""
+        if self.running:
+            self._stop()
+
+    def _memory(self, asked: str) -> Any:
+        if not hasattr(self.sink, "snapshot"):
+            raise InputError(
+                "NO_MEMORY",
+                f'query "{self.name}" keeps no {asked}: its answers go elsewhere',
+                hint="Start it with hw.sinks.memory().",
+            )
+        return self.sink
+
+    def __repr__(self) -> str:
+        return f"<Run {self.name}: {'running' if self.running else 'stopped'}>"

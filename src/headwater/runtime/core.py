@@ -1,0 +1,333 @@
+"""The engine's core: runs ticks, commits them, delivers them. It knows neither SQL nor where batches come from.
+
+The order within a tick is what makes it exactly once: run, commit the manifest, deliver to the sinks, let the sources go on.
+A crash before the commit leaves garbage, and the sources bring the same batches again; a crash after it leaves answers to
+deliver again under the same number.
+"""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attrs import Factory, define, evolve
+
+from headwater.model.delta import Delta
+from headwater.model.time import BEGINNING, INFINITY
+from headwater.runtime import points
+from headwater.runtime.checkpoint import Checkpoint, Manifest
+from headwater.runtime.deployment import Deployment, Running, key_if
+from headwater.runtime.executor import LocalExecutor, Records, TickJob, TickResult
+from headwater.runtime.metrics import Metrics
+from headwater.runtime.progress import TickLog
+from headwater.runtime.reading import StreamTask, take_in
+from headwater.runtime.reshard import reshard
+from headwater.runtime.sender import Arrivals, SenderOutput
+from headwater.runtime.tick import Tick
+from headwater.sinks.diverted import deliver_diverted
+from headwater.sources.base import Piece, Split
+from headwater.state.store import FileStore
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from headwater.runtime.spark.job import SparkExecutor
+
+log = logging.getLogger("headwater")
+
+SMALL_TICK = 50_000
+"""Up to so many rows a tick runs in the driver: a Spark job would take longer to start than to run."""
+
+
+@define(eq=False)
+class Delivery:
+    """What a source hands over: one batch of one stream."""
+
+    stream: str
+    batch: int | None = None
+    """The source's number for it; None: it has none, and cannot come twice."""
+    offset: Any = None
+    """Where the source goes on after it, if the engine keeps that for it."""
+    splits: Sequence[Split] = ()
+    rows: DataFrame | None = None
+    pieces: Sequence[Piece] = ()
+    size: int | None = None
+    """How many rows it has, if that is known."""
+    done: threading.Event = Factory(threading.Event)
+    error: BaseException | None = None
+
+    def finish(self, error: BaseException | None = None) -> None:
+        self.error = error
+        self.done.set()
+
+
+class Core:
+    """Everything between the sources' batches and the sinks."""
+
+    def __init__(
+        self,
+        *,
+        shards: int,
+        checkpoint: str | Path | None = None,
+        spark: SparkExecutor | None = None,
+        durable: bool = True,
+        keep: int = 3,
+        sync: bool = False,
+        small_tick: int = SMALL_TICK,
+    ) -> None:
+        self.lock = threading.RLock()
+        """Held while a tick runs, and while queries come and go."""
+        self.shards, self._spark, self._small_tick = shards, spark, small_tick
+        self._local = LocalExecutor()
+        self._temporary = None
+        self.checkpoint: Checkpoint | None = None
+        if checkpoint is None and durable:
+            self._temporary = tempfile.TemporaryDirectory(prefix="headwater-")
+            checkpoint = self._temporary.name
+        if checkpoint is not None:
+            self.checkpoint = Checkpoint(Path(checkpoint), keep, sync)
+        self.deployment = Deployment()
+        self.streams: dict[str, StreamTask] = {}
+        self.metrics, self._log = Metrics(), TickLog()
+        found = self.checkpoint.open() if self.checkpoint else None
+        self.manifest = found or Manifest(shards=shards)
+        self._deliver_diverted(self.manifest)  # those of the last tick may not have been kept before a crash
+        self._awaited = dict(self.manifest.queries)
+        """Queries of the checkpoint that have not been started again."""
+
+    def use(self, spark: SparkExecutor) -> None:
+        """Run large ticks as jobs of Spark's."""
+        self._spark = spark
+
+    # -- streams and queries -----------------------------------------------------------------------------------------
+
+    def add_stream(self, task: StreamTask) -> None:
+        """Begin to take rows of a stream; its clock goes on where it was."""
+        with self.lock:
+            self.streams[task.stream] = task
+            clock = self.manifest.clocks.get(task.stream)
+            known = evolve(clock, disorder=task.intake.disorder) if clock else task.intake.clock()
+            self.manifest.clocks[task.stream] = known
+
+    def drop_stream(self, stream: str) -> None:
+        with self.lock:
+            self.streams.pop(stream, None)
+            self.manifest.clocks.pop(stream, None)
+            self.manifest.batches.pop(stream, None)
+
+    def start(self, query: Running) -> None:
+        """Let a query run from the next tick on, or go on if the checkpoint has it."""
+        with self.lock:
+            kept = self.manifest.queries.get(query.name)
+            if kept is not None:
+                resumed = evolve(query, since=kept["since"], frontier=kept["frontier"])
+                if key_if(resumed) == kept["key"]:
+                    query.since, query.frontier = resumed.since, resumed.frontier
+                else:
+                    kept = None
+                    log.warning(
+                        'query "%s" is not the one that the checkpoint has under this name: it starts anew', query.name
+                    )
+            if kept is None:
+                query.since = self.manifest.tick
+            query.output = evolve(query.output, origin=self.manifest.origin)
+            query.sink.open(query.output)
+            self.deployment.add(query)
+            self._awaited.pop(query.name, None)
+            if kept is not None and query.name in self.manifest.outputs:
+                # The last tick's answer may not have arrived before the crash.
+                query.sink.deliver(self.manifest.tick, self.manifest.outputs[query.name], query.frontier)
+
+    def stop(self, name: str, *, forget: bool = True) -> None:
+        """Let a query end; what only it used is freed. Not forgotten, it can be started again where it was."""
+        with self.lock:
+            if name in self.deployment:
+                query = self.deployment.remove(name)
+                query.sink.close()
+            if forget:
+                self._awaited.pop(name, None)
+                self.manifest.queries.pop(name, None)
+                self.manifest.outputs.pop(name, None)
+
+    @property
+    def awaited(self) -> tuple[str, ...]:
+        """Queries of the checkpoint that must be started again, or dropped, before anything runs."""
+        return tuple(self._awaited)
+
+    # -- ticks -------------------------------------------------------------------------------------------------------
+
+    def covers(self, delivery: Delivery) -> bool:
+        """Is the batch part of a committed tick already?"""
+        known = self.manifest.batches.get(delivery.stream, {}).get("batch")
+        return delivery.batch is not None and known is not None and delivery.batch <= known
+
+    def tick(
+        self,
+        deliveries: Sequence[Delivery] = (),
+        *,
+        given: Mapping[str, Delta] | None = None,
+        frontiers: Mapping[str, int] | None = None,
+        ended: Iterable[str] = (),
+    ) -> TickResult | None:
+        """One tick over all batches that wait. None if there is nothing to do."""
+        with self.lock:
+            began = time.time()
+            fresh = [d for d in deliveries if not self.covers(d)]
+            ended = frozenset(ended)
+            if not fresh and not given and not frontiers and not ended:
+                return None
+            self._prepare_shards()
+            job = self._job(given or {}, frontiers or {}, ended)
+            points.passed(points.BEFORE_THE_JOB)
+            result = self._execute(job, fresh)
+            points.passed(points.AFTER_THE_SEGMENTS)
+            ran = time.time()
+            manifest = self._next(job, result, fresh)
+            points.passed(points.BEFORE_THE_MANIFEST)
+            if self.checkpoint is not None:
+                self.checkpoint.commit(manifest)
+            self.manifest = manifest
+            points.passed(points.AFTER_THE_MANIFEST)
+            committed = time.time()
+            self._deliver(manifest)
+            points.passed(points.AFTER_THE_SINKS)
+            if self.checkpoint is not None:
+                self.checkpoint.tidy(manifest.tick)
+            result.phases["commit"] = committed - ran
+            result.phases["deliver"] = time.time() - committed
+            self._log.note(self, self.metrics.record(self, result, began))
+            return result
+
+    def _prepare_shards(self) -> None:
+        """After a restart with another number of shards, the state moves first."""
+        if self.manifest.shards != self.shards:
+            if self.manifest.records and self.checkpoint is not None:
+                store = FileStore(self.checkpoint.segments)
+                self.manifest.records = reshard(self.deployment.layout, self.manifest.records, self.shards, store)
+            self.manifest.shards = self.shards
+
+    def _job(self, given: Mapping[str, Delta], frontiers: Mapping[str, int], ended: frozenset[str]) -> TickJob:
+        kept, number = self.manifest, self.manifest.tick + 1
+        told = {s: f for s, f in kept.frontiers.items() if s not in self.streams}
+        told |= {s: max(f, told.get(s, BEGINNING)) for s, f in frontiers.items()}
+        newest = dict(kept.newest)
+        for stream, delta in given.items():
+            newest[stream] = max(newest.get(stream, BEGINNING), delta.largest_start())
+        follows = {child: task.stream for task in self.streams.values() for child in (task.late, task.bad)}
+        clocks = {name: clock for name, clock in kept.clocks.items() if name in self.streams}
+        tick = Tick(number, self.shards, clocks, told, newest, follows, ended)
+        place = self.checkpoint
+        return TickJob(
+            tick,
+            self.deployment.layout,
+            kept.records,
+            self.deployment.stagers,
+            place.segments if place else None,
+            place.staging(number) if place else "",
+            given,
+            self.deployment.new_constants(kept.records),
+        )
+
+    def _execute(self, job: TickJob, deliveries: Sequence[Delivery]) -> TickResult:
+        if self._spark is None or self._is_small(deliveries):
+            return self._execute_here(job, deliveries)
+        from headwater.runtime.spark.job import Batches
+
+        tasks = {d.stream: self.streams[d.stream] for d in deliveries}
+        splits = [(d.stream, split) for d in deliveries for split in d.splits]
+        rows = {d.stream: d.rows for d in deliveries if d.rows is not None}
+        here = [d for d in deliveries if d.pieces]
+        arrivals = [self._read(job, d, d.pieces) for d in here]
+        return self._spark.run(job, Batches(tasks, splits, rows), arrivals)
+
+    def _is_small(self, deliveries: Sequence[Delivery]) -> bool:
+        sizes = [d.size for d in deliveries if not d.pieces]
+        return all(size is not None for size in sizes) and sum(s or 0 for s in sizes) <= self._small_tick
+
+    def _execute_here(self, job: TickJob, deliveries: Sequence[Delivery]) -> TickResult:
+        arrivals, began = [], time.perf_counter()
+        for delivery in deliveries:
+            if delivery.rows is not None:
+                pieces: Iterable[Piece] = [Piece(b) for b in delivery.rows.toArrow().combine_chunks().to_batches()]
+            else:
+                pieces = delivery.pieces or self.streams[delivery.stream].pieces(delivery.splits)
+            arrivals.append(self._read(job, delivery, pieces))
+        read = time.perf_counter() - began
+        result = self._local.run(job, arrivals)
+        result.phases["sources"] = result.phases.get("sources", 0.0) + read
+        return result
+
+    def _read(self, job: TickJob, delivery: Delivery, pieces: Iterable[Piece]) -> tuple[Arrivals, SenderOutput]:
+        counted = SenderOutput()
+        task = self.streams[delivery.stream]
+        return take_in(task, pieces, job.tick, job.layout, job.staging, counted), counted
+
+    def _next(self, job: TickJob, result: TickResult, deliveries: Sequence[Delivery]) -> Manifest:
+        """The manifest of this tick."""
+        kept = self.manifest
+        live = {node.key for node in job.layout.graph.nodes}
+        records: Records = {
+            shard: {k: r for k, r in (kept.records.get(shard, {}) | result.records.get(shard, {})).items() if k in live}
+            for shard in range(self.shards)
+        }
+        for key in job.constants:
+            records[0][key] = {"version": "", "heard": [], "promised": INFINITY, "rows": 0, "bytes": 0, "state": None}
+        batches = dict(kept.batches)
+        for d in deliveries:
+            batches[d.stream] = {"batch": d.batch, "offset": d.offset}
+        for query in self.deployment:
+            query.frontier = max(query.frontier, result.frontiers.get(query.name, BEGINNING))
+            query.rows += sum(part.rows for part in result.staged.get(query.name, ()))
+        waiting = {name: its for name, its in kept.queries.items() if name in self._awaited}
+        queries = {q.name: q.to_manifest(self.deployment.key_of(q.name)) for q in self.deployment}
+        return Manifest(
+            job.tick.number,
+            self.shards,
+            records,
+            {**kept.clocks, **result.progress.clocks},
+            {s: f for s, f in result.progress.frontiers.items() if s in job.tick.given},
+            result.progress.newest,
+            batches,
+            waiting | queries,
+            result.staged,
+            result.diverted,
+            _added(kept.counts, {"rows": result.rows, "late": result.late, "bad": result.bad}),
+            kept.origin,
+            self.deployment.described(self.streams),
+        )
+
+    def _deliver(self, manifest: Manifest) -> None:
+        for query in self.deployment:
+            points.passed(points.IN_A_SINK + query.name)
+            query.sink.deliver(manifest.tick, manifest.outputs.get(query.name, []), query.frontier)
+        points.passed(points.BEFORE_THE_DIVERTED)
+        self._deliver_diverted(manifest)
+
+    def _deliver_diverted(self, manifest: Manifest) -> None:
+        if self.checkpoint is not None:
+            for stream, parts in manifest.diverted.items():
+                deliver_diverted(self.checkpoint.folder, stream, manifest.tick, parts)
+
+    def close(self) -> None:
+        with self.lock:
+            for query in self.deployment:
+                query.sink.close()
+            if self.checkpoint is not None:
+                self.checkpoint.close()
+            if self._temporary is not None:
+                self._temporary.cleanup()
+
+
+def _added(before: dict[str, dict[str, int]], now: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+    """Counts by stream, with those of this tick."""
+    counts = {stream: dict(its) for stream, its in before.items()}
+    for kind, by_stream in now.items():
+        for stream, n in by_stream.items():
+            its = counts.setdefault(stream, {"rows": 0, "late": 0, "bad": 0})
+            its[kind] = its.get(kind, 0) + n
+    return counts

@@ -1,0 +1,129 @@
+"""Which queries run, and the one graph that computes them all.
+
+The graph is made anew when a query comes or goes, between two ticks. A node that is in the old and in the new graph has the
+same key, so it keeps its state; what only a stopped query used is forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from attrs import define
+
+from headwater.algebra.nodes import Plan
+from headwater.errors import InputError
+from headwater.model.delta import Delta
+from headwater.model.time import BEGINNING
+from headwater.operators.constant import ConstantOperator
+from headwater.runtime.executor import Records
+from headwater.runtime.graph import Graph
+from headwater.runtime.layout import Layout, cut
+from headwater.runtime.lower import Lowering
+from headwater.runtime.reading import StreamTask
+from headwater.sinks.base import Output, Sink, Stager
+
+
+@define(eq=False)
+class Running:
+    """A query that runs."""
+
+    name: str
+    plan: Plan
+    sink: Sink
+    output: Output
+    since: int
+    """The tick before which it had seen nothing."""
+    frontier: int = BEGINNING
+    """How far its answer is final."""
+    rows: int = 0
+    """Rows it has answered since it was started here."""
+
+    def to_manifest(self, key: str) -> dict[str, Any]:
+        return {"key": key, "since": self.since, "frontier": self.frontier, "speculative": self.output.speculative}
+
+
+class Deployment:
+    """All queries that run together."""
+
+    def __init__(self) -> None:
+        self._running: dict[str, Running] = {}
+        self.layout: Layout = cut(Graph())
+        self.stagers: dict[str, Stager] = {}
+        self._described: dict[str, Any] | None = None
+
+    def __iter__(self):
+        return iter(self._running.values())
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._running
+
+    def __getitem__(self, name: str) -> Running:
+        return self._running[name]
+
+    def add(self, query: Running) -> None:
+        if query.name in self._running:
+            raise InputError(
+                "QUERY_RUNS",
+                f'a query "{query.name}" runs already',
+                hint="Stop it first, or give this one another name: start(sink, name=…).",
+            )
+        self._running[query.name] = query
+        self._rebuild()
+
+    def remove(self, name: str) -> Running:
+        query = self._running.pop(name)
+        self._rebuild()
+        return query
+
+    def _rebuild(self) -> None:
+        self.layout, self._described = cut(_graph(self._running.values())), None
+        self.stagers = {query.name: query.sink.stager() for query in self._running.values()}
+
+    def key_of(self, name: str) -> str:
+        """What the state of its last operator is called: equal for equal queries that began together."""
+        return self.layout.graph.nodes[self.layout.graph.queries[name]].key
+
+    def described(self, streams: Mapping[str, StreamTask]) -> dict[str, Any]:
+        """What the keys of operators stand for, and which times are TIMESTAMPs: for those who look at a checkpoint."""
+        if self._described is None:
+            self._described = _described(self.layout)
+        timestamps = {name: task.timestamps for name, task in streams.items()}
+        timestamps |= {task.late: task.timestamps for task in streams.values()}
+        queries = {query.name: query.output.timestamps for query in self._running.values()}
+        return {"operators": self._described, "streams": timestamps, "queries": queries}
+
+    def new_constants(self, sent: Records) -> dict[str, Delta]:
+        """The constants of queries that have not begun yet, by node key."""
+        found: dict[str, Delta] = {}
+        for i in self.layout.constants:
+            node = self.layout.graph.nodes[i]
+            if isinstance(node.operator, ConstantOperator) and node.key not in sent.get(0, {}):
+                found[node.key] = node.operator.rows_as_delta()
+        return found
+
+
+def key_if(query: Running) -> str:
+    """The key of its root: the same whoever else runs."""
+    graph = _graph([query])
+    return graph.nodes[graph.queries[query.name]].key
+
+
+def _described(layout: Layout) -> dict[str, Any]:
+    """The operators behind level 0, by key."""
+    graph = layout.graph
+    found: dict[str, Any] = {}
+    for query in graph.queries:
+        for node in (graph.nodes[i] for i in sorted(graph.below(query)) if layout.level_of[i] > 0):
+            if node.operator is not None:
+                entry = found.setdefault(node.key, {"operator": node.operator.name, "queries": []})
+                entry["queries"].append(query)
+    return found
+
+
+def _graph(queries: Iterable[Running]) -> Graph:
+    graph = Graph()
+    lowering = Lowering(graph)
+    for query in queries:
+        lowering.add_query(query.name, query.plan, speculative=query.output.speculative, since=query.since)
+    return graph

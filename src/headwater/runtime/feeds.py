@@ -1,0 +1,73 @@
+"""How batches of a stream come without Spark: asked for, or pushed by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from headwater.runtime.core import Core, Delivery
+from headwater.sources.base import Piece, Source
+
+ROWS_A_TICK = 2_000_000
+"""However far behind, a tick takes at most about so many rows of a source."""
+
+
+class Feed(Protocol):
+    """Brings the batches of one stream."""
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def drained(self) -> bool:
+        """Has everything that was there when asked been committed?"""
+        ...
+
+
+class PolledFeed:
+    """Asks a source for what is new. The engine keeps the offset, in the manifest."""
+
+    def __init__(self, stream: str, source: Source, core: Core, rows_a_tick: int = ROWS_A_TICK) -> None:
+        self._stream, self._source, self._core, self._rows = stream, source, core, rows_a_tick
+        self._empty = self._finished = False
+        self._running = False
+
+    def start(self) -> None:
+        self._running = True
+
+    def stop(self) -> None:
+        self._running = False
+
+    def drained(self) -> bool:
+        return self._finished or (self._empty and not self._source.finite)
+
+    def poll(self) -> Delivery | None:
+        if not self._running or self._finished:
+            return None
+        kept: dict[str, Any] = self._core.manifest.batches.get(self._stream, {})
+        found = self._source.poll(kept.get("offset"), self._rows)
+        self._empty = not found.splits
+        self._finished = found.finished and not found.splits
+        if not found.splits:
+            return None
+        number = (kept.get("batch") or 0) + 1
+        sizes = [self._source.split_rows(split) for split in found.splits]
+        size = sum(s or 0 for s in sizes) if all(s is not None for s in sizes) else None
+        return Delivery(self._stream, number, found.offset, self._source.cut(found.splits), size=size)
+
+
+class PushedFeed:
+    """Rows come when somebody pushes them."""
+
+    def __init__(self, stream: str) -> None:
+        self._stream = stream
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def drained(self) -> bool:
+        return True
+
+    def delivery(self, pieces: Sequence[Piece]) -> Delivery:
+        return Delivery(self._stream, pieces=pieces, size=sum(piece.rows.num_rows for piece in pieces))

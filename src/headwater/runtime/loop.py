@@ -1,0 +1,153 @@
+"""The engine's loop: takes all batches that wait and runs them as one tick, so that many sources cost little more than one.
+
+A source hands its batch over and waits until the tick is committed and delivered (group commit). A silent source never
+holds the others.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from headwater.errors import HeadwaterError
+from headwater.runtime.core import Core, Delivery
+
+log = logging.getLogger("headwater")
+
+_PATIENCE = 0.05
+"""Seconds between two looks at sources that must be asked."""
+
+
+class Stopped(HeadwaterError):  # noqa: N818 - not a failure
+    """The engine is stopping; the batch comes again after a restart."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "STOPPED", "the engine is stopping", hint="The batch was not lost: it comes again after a restart."
+        )
+
+
+class Loop:
+    """Runs ticks in a thread of its own while batches come."""
+
+    def __init__(self, core: Core, poll: Callable[[], Sequence[Delivery]] = lambda: ()) -> None:
+        """``poll`` asks sources that do not come by themselves."""
+        self._core, self._poll = core, poll
+        self._waiting: list[Delivery] = []
+        self._changed = threading.Condition()
+        self._holds, self._ending, self._busy = 0, False, False
+        self._told: tuple[str, ...] = ()
+        self._thread: threading.Thread | None = None
+        self.error: BaseException | None = None
+
+    def start(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="headwater-ticks", daemon=True)
+            self._thread.start()
+
+    def submit(self, delivery: Delivery) -> None:
+        """Hand a batch over; ``delivery.done`` is set once its tick is delivered, or has failed."""
+        with self._changed:
+            if self.error is not None or self._ending:
+                delivery.finish(self.error or Stopped())
+                return
+            self._waiting.append(delivery)
+            self._changed.notify_all()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """No tick begins inside."""
+        with self._changed:
+            self._holds += 1
+            self._changed.wait_for(lambda: not self._busy)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._holds -= 1
+                self._changed.notify_all()
+
+    def stop(self) -> None:
+        """After the tick that runs; what waits is given back."""
+        with self._changed:
+            self._ending = True
+            for delivery in self._waiting:
+                delivery.finish(Stopped())
+            self._waiting.clear()
+            self._changed.notify_all()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def pause(self) -> None:
+        """Wait a moment, or until something changes."""
+        with self._changed:
+            self._changed.wait(timeout=_PATIENCE)
+
+    def idle(self) -> bool:
+        with self._changed:
+            return not self._waiting and not self._busy
+
+    def _run(self) -> None:
+        while True:
+            batch = self._next()
+            if batch is None:
+                return
+            try:
+                if batch:
+                    self._core.tick(batch)
+                failure = None
+            except BaseException as problem:
+                failure = problem
+                log.error("a tick failed: %s", problem)
+            with self._changed:
+                self._busy = False
+                if failure is not None:
+                    self.error = failure
+                    batch = [*batch, *self._waiting]
+                    self._waiting.clear()
+                self._changed.notify_all()
+            for delivery in batch:
+                delivery.finish(failure)
+            if failure is not None:
+                return
+
+    def _next(self) -> list[Delivery] | None:
+        """All that waits, as soon as something does; None: the end."""
+        while True:
+            with self._changed:
+                if self._ending:
+                    return None
+                if self._may_run():
+                    found, self._waiting = self._waiting, []
+                    if found:
+                        self._busy = True
+                        return found
+                self._changed.wait(timeout=_PATIENCE)
+                if self._ending or not self._may_run() or self._waiting:
+                    continue
+                self._busy = True
+            try:
+                return list(self._poll())
+            except BaseException as problem:
+                self._fail(problem)
+                return None
+
+    def _fail(self, problem: BaseException) -> None:
+        log.error("a source failed: %s", problem)
+        with self._changed:
+            self.error, self._busy = problem, False
+            for delivery in self._waiting:
+                delivery.finish(problem)
+            self._waiting.clear()
+            self._changed.notify_all()
+
+    def _may_run(self) -> bool:
+        awaited = self._core.awaited
+        if awaited and awaited != self._told and self._waiting:
+            self._told = awaited
+            log.warning(
+                "nothing runs until the queries of the checkpoint are started again or dropped: %s", ", ".join(awaited)
+            )
+        return self._holds == 0 and not awaited

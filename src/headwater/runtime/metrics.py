@@ -1,0 +1,187 @@
+"""What an engine measures while it runs: numbers as objects, kept for the last ticks."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable
+from statistics import median
+from typing import TYPE_CHECKING
+
+from attrs import Factory, define, frozen
+
+from headwater.model.time import BEGINNING, INFINITY
+from headwater.runtime.stage import Worked
+
+if TYPE_CHECKING:
+    from headwater.runtime.core import Core
+    from headwater.runtime.executor import TickResult
+
+_KEPT = 256
+_LATELY = 10.0
+"""Rates are over so many seconds."""
+
+
+@frozen
+class TickReport:
+    """One tick."""
+
+    tick: int
+    began: float
+    """Seconds since the epoch."""
+    seconds: float
+    phases: dict[str, float]
+    rows: dict[str, int]
+    """By stream."""
+    answered: dict[str, int]
+    """By query: rows that came or went."""
+    newest: dict[str, int] = Factory(dict)
+    """By stream: the newest row so far."""
+
+
+@frozen
+class TickTimes:
+    """How long the last ticks took, in seconds."""
+
+    ticks: int = 0
+    """So many of them were looked at."""
+    last: float = 0.0
+    median: float = 0.0
+    p95: float = 0.0
+    """95 of 100 ticks took no longer."""
+    phases: dict[str, float] = Factory(dict)
+    """The median by what the time went into. ``operators`` is the work of all tasks, which may run at the same time."""
+
+
+@frozen
+class StreamReport:
+    """One stream, since the beginning."""
+
+    name: str
+    rows: int
+    late: int
+    bad: int
+    frontier: int
+    newest: int
+
+
+@frozen
+class OperatorReport:
+    """One operator: what it keeps and has done."""
+
+    key: str
+    name: str
+    rows: int
+    bytes: int
+    worked: Worked
+
+
+@define
+class Metrics:
+    """The last ticks, and totals an operator."""
+
+    ticks: deque[TickReport] = Factory(lambda: deque(maxlen=_KEPT))
+    worked: dict[str, Worked] = Factory(dict)
+    """By node key, since the start."""
+    began: float = Factory(time.time)
+    committed: float = Factory(time.time)
+    """When the last tick was committed."""
+    count: int = 0
+    """Ticks since the start."""
+
+    def record(self, core: Core, result: TickResult, began: float) -> TickReport:
+        now = time.time()
+        answered = {name: sum(part.rows for part in parts) for name, parts in result.staged.items()}
+        phases, newest = result.phases, core.manifest.newest
+        report = TickReport(core.manifest.tick, began, now - began, phases, result.rows, answered, newest)
+        self.ticks.append(report)
+        for key, worked in result.worked.items():
+            self.worked[key] = self.worked.get(key, Worked(0, 0, 0.0)).plus(worked)
+        self.committed = now
+        self.count += 1
+        return report
+
+    def rate(self, *, stream: str | None = None, query: str | None = None, seconds: float = _LATELY) -> float:
+        """Rows a second lately: those that came in, over all streams or of one; or those that a query answered."""
+
+        def rows(tick: TickReport) -> int:
+            if query is not None:
+                return tick.answered.get(query, 0)
+            return sum(tick.rows.values()) if stream is None else tick.rows.get(stream, 0)
+
+        now, ticks = time.time(), list(self.ticks)
+        first = next((i for i, t in enumerate(ticks) if t.began + t.seconds >= now - seconds), None)
+        if first is None:
+            return 0.0
+        began = ticks[max(first - 1, 0)].began  # what a tick has came since the one before it began
+        return sum(map(rows, ticks[first:])) / max(now - began, 1e-9)
+
+    def times(self) -> TickTimes:
+        """How long the kept ticks took."""
+        ticks = list(self.ticks)
+        if not ticks:
+            return TickTimes()
+        seconds = sorted(t.seconds for t in ticks)
+        names = dict.fromkeys(name for t in ticks for name in t.phases)
+        phases = {name: median(t.phases.get(name, 0.0) for t in ticks) for name in names}
+        return TickTimes(
+            len(ticks), ticks[-1].seconds, median(seconds), seconds[min(len(ticks) * 95 // 100, len(ticks) - 1)], phases
+        )
+
+    def arrived(self, streams: Iterable[str], instant: int) -> float | None:
+        """When the first row came that is as new as this, in seconds since the epoch; None: none has."""
+        names = list(streams)
+        for tick in list(self.ticks):
+            if max((tick.newest.get(name, BEGINNING) for name in names), default=BEGINNING) >= instant:
+                return tick.began
+        return None
+
+
+def streams(core: Core) -> list[StreamReport]:
+    """How the streams are."""
+    found = []
+    for name in list(core.streams):
+        counts = core.manifest.counts.get(name, {})
+        clock = core.manifest.clocks.get(name)
+        frontier = clock.frontier if clock else core.manifest.frontiers.get(name, BEGINNING)
+        newest = core.manifest.newest.get(name, BEGINNING)
+        rows, late, bad = (counts.get(kind, 0) for kind in ("rows", "late", "bad"))
+        found.append(StreamReport(name, rows, late, bad, frontier, newest))
+    return found
+
+
+def operators(core: Core, query: str) -> list[OperatorReport]:
+    """What the operators of a query keep, over all shards. Those that it shares with others are told for each of them."""
+    graph = core.deployment.layout.graph
+    found = []
+    for i in sorted(graph.below(query)):
+        node = graph.nodes[i]
+        if node.operator is None:
+            continue
+        kept = [its[node.key] for its in core.manifest.records.values() if node.key in its]
+        rows, size = (sum(record[what] for record in kept) for what in ("rows", "bytes"))
+        worked = core.metrics.worked.get(node.key, Worked(0, 0, 0.0))
+        found.append(OperatorReport(node.key, node.operator.name, rows, size, worked))
+    return found
+
+
+def streams_of(core: Core, query: str) -> set[str]:
+    """The streams that a query reads."""
+    graph = core.deployment.layout.graph
+    return {source for i in graph.below(query) if (source := graph.nodes[i].source) is not None}
+
+
+def lag(core: Core, query: str) -> int:
+    """How far the answer of a query is behind the newest row of its streams, in instants."""
+    newest = max((core.manifest.newest.get(s, BEGINNING) for s in streams_of(core, query)), default=BEGINNING)
+    frontier = core.deployment[query].frontier
+    if BEGINNING in (newest, frontier) or frontier == INFINITY:
+        return 0
+    return max(newest - frontier, 0)
+
+
+def wall_lag(core: Core, query: str) -> float:
+    """How many seconds ago the first row came whose answer is not final yet."""
+    frontier = core.deployment[query].frontier
+    came = None if frontier == INFINITY else core.metrics.arrived(streams_of(core, query), frontier)
+    return 0.0 if came is None else max(time.time() - came, 0.0)

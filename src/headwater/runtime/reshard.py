@@ -1,0 +1,42 @@
+"""The state of a graph for another number of shards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import uuid4
+
+from headwater.operators.base import Operator
+from headwater.operators.constant import ConstantOperator
+from headwater.runtime.executor import Records
+from headwater.runtime.layout import Layout
+from headwater.runtime.stage import Record
+from headwater.state.store import Store
+
+
+def reshard(layout: Layout, records: Records, shards: int, store: Store) -> Records:
+    """Every operator's records, spread anew by its key."""
+    moved: Records = {shard: {} for shard in range(shards)}
+    for node in layout.graph.nodes:
+        old = [its[node.key] for _, its in sorted(records.items()) if node.key in its]
+        if not old or node.operator is None:
+            continue
+        if isinstance(node.operator, ConstantOperator):
+            moved[0][node.key] = old[0]
+            continue
+        for shard, record in enumerate(_spread(node.operator, old, shards, store)):
+            moved[shard][node.key] = record
+    return moved
+
+
+def _spread(operator: Operator, old: Sequence[Record], shards: int, store: Store) -> list[Record]:
+    states: list[Any] = [operator.restore(record["state"], store) for record in old]
+    # What the shards had heard may differ; hearing it again does no harm. None of them promises more than the slowest did.
+    promised = min(record["promised"] for record in old)
+    return [_record(operator, state, promised) for state in operator.reshard(states, shards, store)]
+
+
+def _record(operator: Operator, state: Any, promised: int) -> Record:
+    rows, size = operator.buffered(state)
+    saved = operator.save(state)
+    return {"version": uuid4().hex, "heard": [], "promised": promised, "rows": rows, "bytes": size, "state": saved}

@@ -1,0 +1,168 @@
+"""Lines of JSON objects to columns: fast where all is well; where something is not, exactly the lines are found."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pyarrow as pa
+from attrs import frozen
+from pyarrow import json
+
+from headwater.model.schema import Field, Schema, sql_name
+from headwater.operators.expression import connection
+from headwater.sources.columns import coalesce, nulls, valid, where
+from headwater.sources.conform import conform, first_reasons
+from headwater.sources.csv_text import ParsedText
+from headwater.sources.text_lines import TextLines, count_lines, is_utf8
+
+_ROW = re.compile(r" in row \d+$")
+_NOT_JSON = "CASE WHEN NOT json_valid(x) AND NOT regexp_matches(x, '(?i)nan|inf') THEN 'this is not JSON'"
+_NO_OBJECT = "WHEN json_valid(x) AND json_type(x) <> 'OBJECT' THEN 'this is no JSON object'"
+
+
+@frozen
+class JsonText:
+    """How lines are read: a key that is not there is NULL, keys that are not declared are left out.
+
+    TIMESTAMP and DATE are strings in ISO 8601, BINARY is base64, DECIMAL a number or a string.
+    """
+
+    schema: Schema
+    formats: tuple[str, ...] = ()
+
+    def parse(self, block: pa.Buffer) -> ParsedText:
+        if count_lines(block) == 0:
+            return ParsedText(pa.RecordBatch.from_pylist([], schema=self._read_schema()))
+        batch = self._typed(block) if is_utf8(block) else None
+        if isinstance(batch, pa.RecordBatch) and batch.num_rows == count_lines(block):
+            rows, reasons = conform(batch, self._nullable(), formats=self.formats, base64=True)
+            if reasons is None:
+                return ParsedText(rows)
+        return self._judged(block)
+
+    def _judged(self, block: pa.Buffer) -> ParsedText:
+        lines = TextLines(block)
+        reasons = first_reasons(None, lines.not_utf8(), "the line is not text in UTF-8")
+        reasons = coalesce(reasons, self._surely_wrong(lines, reasons))
+        left = np.flatnonzero(nulls(reasons))
+        kept = TextLines(lines.without(valid(reasons)))
+        found = _Found(len(kept))
+        if len(left):
+            self._search(kept, 0, len(kept), found)
+        batches = [b for b in found.batches if b.num_rows] or [
+            pa.RecordBatch.from_pylist([], schema=self._read_schema())
+        ]
+        batch = pa.Table.from_batches(batches).combine_chunks().to_batches()[:1]
+        rows = batch[0] if batch else batches[0]
+        good = left[found.good]
+        conformed, wrong = conform(rows, self._nullable(), formats=self.formats, base64=True)
+        said = np.full(len(lines), None, object)
+        said[left] = found.reasons
+        if wrong is not None:
+            said[good] = wrong.to_numpy(zero_copy_only=False)
+            conformed = conformed.filter(wrong.is_null())
+        reasons = coalesce(reasons, pa.array(said, pa.string()))
+        bad = valid(reasons)
+        return ParsedText(conformed, lines.line[bad], reasons.drop_null(), lines.texts(bad))
+
+    def _surely_wrong(self, lines: TextLines, reasons: pa.Array) -> pa.Array:
+        """What can be said of all lines at once: no JSON at all, or values of another kind in plain columns."""
+        texts = lines.texts(np.ones(len(lines), np.bool_))
+        texts = where(nulls(reasons), texts, "{}")
+        checks = " ".join(_wrong_kind(f) for f in self.schema if _KINDS.get(_kind(f.type)) and '"' not in f.name)
+        relation = (
+            connection().from_arrow(pa.table({"x": texts})).project(f"{_NOT_JSON} {_NO_OBJECT} {checks} END AS r")
+        )
+        return relation.to_arrow_table().column("r").combine_chunks().cast(pa.string())
+
+    def _search(self, lines: TextLines, low: int, high: int, found: _Found) -> None:
+        """Halve what cannot be read until only single lines are left: as many steps as there are bad lines, and a few."""
+        start, end = int(lines.start[low]), int(lines.end[high - 1])
+        batch = self._typed(pa.py_buffer(lines.data[start:end]))
+        if isinstance(batch, pa.RecordBatch) and batch.num_rows == high - low:
+            found.take(batch, low, high)
+        elif high - low == 1:
+            more = "there is more than one JSON object in the line"
+            found.reasons[low] = more if isinstance(batch, pa.RecordBatch) else batch
+        else:
+            middle = (low + high) // 2
+            self._search(lines, low, middle, found)
+            self._search(lines, middle, high, found)
+
+    def _typed(self, block: pa.Buffer) -> pa.RecordBatch | str:
+        """All lines at once, or what is wrong with one of them."""
+        try:
+            table = json.read_json(
+                block,
+                read_options=json.ReadOptions(use_threads=False, block_size=block.size + 1),
+                parse_options=json.ParseOptions(
+                    explicit_schema=self._read_schema(), unexpected_field_behavior="ignore", newlines_in_values=False
+                ),
+            )
+            for column in table.columns:
+                if pa.types.is_decimal(column.type):
+                    column.validate(full=True)
+        except (pa.ArrowException, UnicodeDecodeError) as problem:
+            said = _ROW.sub("", str(problem).partition("\n")[0].removeprefix("JSON parse error: "))
+            return f"the line is not what is declared: {said}"
+        batches = table.combine_chunks().to_batches()
+        return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
+
+    def _read_schema(self) -> pa.Schema:
+        return pa.schema([pa.field(f.name, _read_type(f.type)) for f in self.schema])
+
+    def _nullable(self) -> Schema:
+        """NOT NULL is the intake's concern."""
+        return Schema(tuple(Field(f.name, f.type) for f in self.schema))
+
+
+class _Found:
+    """What the search has found so far."""
+
+    def __init__(self, rows: int) -> None:
+        self.batches: list[pa.RecordBatch] = []
+        self.good = np.zeros(rows, np.bool_)
+        self.reasons = np.full(rows, None, object)
+
+    def take(self, batch: pa.RecordBatch, low: int, high: int) -> None:
+        self.batches.append(batch)
+        self.good[low:high] = True
+
+
+def _read_type(type_: pa.DataType) -> pa.DataType:
+    """What Arrow reads it as: dates and bytes as strings."""
+    if pa.types.is_date32(type_) or pa.types.is_binary(type_):
+        return pa.string()
+    if pa.types.is_list(type_):
+        return pa.list_(_read_type(type_.value_type))
+    if pa.types.is_struct(type_):
+        return pa.struct([(f.name, _read_type(f.type)) for f in (type_.field(i) for i in range(type_.num_fields))])
+    return type_
+
+
+_KINDS = {
+    "whole": ("BIGINT", "UBIGINT"),
+    "number": ("BIGINT", "UBIGINT", "DOUBLE"),
+    "boolean": ("BOOLEAN",),
+    "text": ("VARCHAR",),
+}
+
+
+def _kind(type_: pa.DataType) -> str:
+    if pa.types.is_integer(type_):
+        return "whole"
+    if pa.types.is_floating(type_):
+        return "number"
+    if pa.types.is_boolean(type_):
+        return "boolean"
+    return "" if pa.types.is_nested(type_) or pa.types.is_decimal(type_) else "text"
+
+
+def _wrong_kind(field: Field) -> str:
+    """A WHEN that says what is wrong with a value of another kind. Numbers beyond 64 bits are left to the reader."""
+    path = "'$.\"" + field.name.replace("'", "''") + "\"'"
+    allowed = ", ".join(f"'{kind}'" for kind in (*_KINDS[_kind(field.type)], "NULL"))
+    start = f'column "{field.name}" is {sql_name(field.type)}, which '.replace("'", "''")
+    shown = f"left(CAST(json_extract(x, {path}) AS VARCHAR), 100)"
+    return f"WHEN json_valid(x) AND json_type(x, {path}) NOT IN ({allowed}) THEN concat('{start}', {shown}, ' is not')"

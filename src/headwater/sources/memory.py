@@ -1,0 +1,169 @@
+"""Rows pushed from Python: for notebooks, tests and programs that make their own data."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from attrs import frozen
+
+from headwater.errors import InputError
+from headwater.model.delta import Delta
+from headwater.model.schema import RESERVED, Schema
+from headwater.model.time import INFINITY
+from headwater.sources.base import Malformed, Piece, Polled, Reader, Source, Split
+from headwater.sources.file_system import open_file
+from headwater.sources.listed_files import listed_splits
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_PROMISE, _PARTITION = b"headwater.promise", b"headwater.partition"
+Rows = Any
+"""An Arrow table or batch, a pandas or polars DataFrame, a Delta, or a list of dicts or tuples."""
+
+
+@frozen
+class MemoryReader(Reader):
+    """Reads what was pushed at once."""
+
+    def read(self, split: Split) -> Iterator[Piece]:
+        with pa.ipc.open_file(open_file(split["path"])) as file:
+            kept = file.schema.metadata or {}
+            promise = int(kept[_PROMISE]) if _PROMISE in kept else None
+            partition = kept.get(_PARTITION, b"").decode()
+            where = f"push {int(Path(split['path']).stem)}"
+            plain = file.schema.remove_metadata()
+            if file.num_record_batches == 0:
+                yield Piece(pa.RecordBatch.from_pylist([], schema=plain), None, partition, where, promise)
+            for i in range(file.num_record_batches):
+                yield Piece(file.get_batch(i).replace_schema_metadata(None), None, partition, where, promise)
+
+
+class MemorySource(Source):
+    """What ``push`` is given, in that order.
+
+    Pushed rows go through a folder of Arrow files, so that tasks on Spark can read them: a temporary one that goes with
+    the source, or one of yours, which all machines must see and which then survives a crash.
+
+    Examples
+    --------
+    >>> from headwater.model.schema import Schema
+    >>> source = MemorySource(Schema.of(x="BIGINT", ts="BIGINT"))
+    >>> source.push([{"x": 1, "ts": 10}, {"x": 2, "ts": 11}])
+    >>> source.push([(3, 15)], frontier=15)
+    >>> [source.split_rows(split) for split in source.poll(None, 100).splits]
+    [2, 1]
+    """
+
+    def __init__(self, schema: Schema, *, folder: str | Path | None = None, malformed: Malformed = "fail") -> None:
+        self.schema, self.malformed = schema, malformed
+        self.reader = MemoryReader()
+        self.durable = folder is not None
+        if folder is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="headwater-memory-", ignore_cleanup_errors=True)
+            folder = self._temporary.name
+        self.folder = Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._pushed = sum(1 for _ in self.folder.glob("[0-9]*.arrow"))
+        self._ended = False
+
+    def push(self, rows: Rows = (), *, frontier: int | None = None, partition: str = "") -> None:
+        """Add rows, which a later tick takes; ``frontier``: nothing before this instant comes any more.
+
+        A stream without a time column takes a ``Delta``, or rows with the columns ``_start``, ``_end`` and ``_weight``.
+        """
+        if self._ended:
+            raise InputError("SOURCE_ENDED", "this source has ended and takes no more rows")
+        table = as_table(rows, self.schema)
+        kept = {_PARTITION: partition.encode()}
+        if frontier is not None:
+            kept[_PROMISE] = str(frontier).encode()
+        path = self._path(self._pushed)
+        hidden = path.with_name(f".{path.name}")
+        with pa.ipc.new_file(hidden, table.schema.with_metadata(kept)) as file:
+            file.write_table(table)
+        hidden.rename(path)  # whole at once
+        self._pushed += 1
+
+    def end(self) -> None:
+        """Nothing more comes: everything that was pushed becomes final."""
+        self.push(frontier=INFINITY)
+        self._ended = True
+
+    def splits(self, spark: SparkSession) -> DataFrame:
+        return listed_splits(spark, str(self.folder))
+
+    def poll(self, offset: Any, rows: int) -> Polled:
+        next_ = offset["next"] if offset is not None else 0
+        taken, held = [], 0
+        while next_ < self._pushed:
+            split = {"path": str(self._path(next_))}
+            count = self.split_rows(split)
+            if taken and held + count > rows:
+                break
+            taken.append(split)
+            held, next_ = held + count, next_ + 1
+        return Polled(taken, {"next": next_}, finished=self._ended and next_ == self._pushed)
+
+    def split_rows(self, split: Split) -> int:
+        with pa.ipc.open_file(open_file(split["path"])) as file:
+            return file.count_rows()
+
+    def _path(self, number: int) -> Path:
+        return self.folder / f"{number:012d}.arrow"
+
+    def __repr__(self) -> str:
+        return "memory()"
+
+
+def as_table(rows: Rows, schema: Schema) -> pa.Table:
+    """Rows as Arrow; what does not fit the declared types stays as it is, and the intake judges it."""
+    if isinstance(rows, Delta):
+        return pa.Table.from_batches([rows.to_batch()])
+    if isinstance(rows, pa.RecordBatch):
+        return pa.Table.from_batches([rows])
+    if isinstance(rows, pa.Table):
+        return rows.combine_chunks()
+    if hasattr(rows, "__arrow_c_stream__"):
+        return pa.table(rows).combine_chunks()
+    if hasattr(rows, "to_numpy") and hasattr(rows, "columns"):
+        return pa.Table.from_pandas(rows, preserve_index=False)
+    if isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, Sequence):
+        raise InputError(
+            "BAD_ROWS",
+            f"cannot take rows from {type(rows).__name__}",
+            hint="Push an Arrow table, a DataFrame, or a list of dicts or tuples.",
+        )
+    return _from_python(list(rows), schema)
+
+
+def _from_python(rows: list[Any], schema: Schema) -> pa.Table:
+    dicts = [r for r in rows if isinstance(r, Mapping)]
+    if dicts and len(dicts) < len(rows):
+        raise InputError("BAD_ROWS", "the rows are not all dicts")
+    names = [*schema.names, *(n for n in RESERVED if any(n in r for r in dicts))]
+    unknown = sorted({key for r in dicts for key in r if key not in names and key not in RESERVED})
+    if unknown:
+        hint = f"The columns are {', '.join(schema.names)}."
+        raise InputError("UNKNOWN_COLUMN", f'the stream has no column "{unknown[0]}"', hint=hint)
+    if not dicts and (wrong := next((r for r in rows if len(r) != len(names)), None)) is not None:
+        raise InputError("BAD_ROWS", f"a row has {len(wrong)} values, not {len(names)}", detail=repr(wrong))
+    types = {**dict(zip(schema.names, schema.types, strict=True)), **dict.fromkeys(RESERVED, pa.int64())}
+    columns = [[r.get(name) for r in rows] if dicts else [r[i] for r in rows] for i, name in enumerate(names)]
+    return pa.table([_column(values, types[name], name) for values, name in zip(columns, names, strict=True)], names)
+
+
+def _column(values: list[Any], type_: pa.DataType, name: str) -> pa.Array:
+    try:
+        return pa.array(values, type_)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        pass
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as problem:
+        reason = str(problem).partition("\n")[0]
+        raise InputError("BAD_VALUE", f'column "{name}" has values of different types', detail=reason) from None

@@ -1,0 +1,146 @@
+"""Processes that die at a named moment, as by ``kill -9``: to see what is left of them, and how the next one goes on.
+
+    ended = in_child(run_my_engine, folder, crash=Crash("after the manifest", count=3))
+    assert ended.killed
+
+The moments are those of ``headwater.runtime.points``.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from attrs import asdict, frozen
+
+from headwater.runtime import points
+
+_CRASH = "HEADWATER_CRASH"
+_PRELOADED = ["headwater.engine", "headwater.sinks.file_sink", "headwater.sinks.memory_sink", "headwater.testing.crash"]
+
+
+@frozen
+class Crash:
+    """A death, or a mistake, at the ``count``-th time that a process comes to a moment."""
+
+    at: str
+    count: int = 1
+    how: Literal["kill", "kill the driver", "raise"] = "kill"
+    """The process itself; from one of its tasks on Spark, the driver; or an error, as any task may have one."""
+    once: str = ""
+    """A file that the first process to die makes: others, and the same task when it is tried again, pass."""
+
+
+class Ended(NamedTuple):
+    """How a child came to its end."""
+
+    killed: bool
+    value: Any = None
+    error: BaseException | None = None
+
+    def result(self) -> Any:
+        """What it returned, if it got so far."""
+        if self.error is not None:
+            raise self.error
+        assert not self.killed, "the process was killed"
+        return self.value
+
+
+def in_child(
+    function: Callable[..., Any],
+    *args: Any,
+    crash: Crash | None = None,
+    after: float | None = None,
+    patience: float = 300.0,
+    **options: Any,
+) -> Ended:
+    """Run a function of an importable module in a process of its own.
+
+    ``crash``: where it is killed; ``after``: killed after so many seconds, wherever it is then. Children are forked from a
+    server that has everything imported and has no threads yet, so one costs a few milliseconds.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(_PRELOADED)
+    here, there = context.Pipe(duplex=False)
+    process = context.Process(target=_child, args=(there, os.getcwd(), crash, function, args, options))
+    process.start()
+    there.close()
+    try:
+        process.join(patience if after is None else after)
+        if process.is_alive() and after is None:
+            raise TimeoutError(f"the child did not end within {patience:g} seconds")
+    finally:
+        if process.is_alive():
+            process.kill()
+            process.join()
+    return _ended(process.exitcode, here)
+
+
+def _ended(exit_code: int | None, answers: Connection) -> Ended:
+    with suppress(EOFError):
+        kind, value = answers.recv()
+        return Ended(False, value) if kind == "value" else Ended(False, error=value)
+    if exit_code == -signal.SIGKILL:
+        return Ended(True)
+    return Ended(False, error=RuntimeError(f"the child ended with {exit_code} and said nothing"))
+
+
+def _child(
+    answers: Connection, folder: str, crash: Crash | None, function: Callable[..., Any], args: Any, options: Any
+) -> None:
+    os.chdir(folder)
+    if crash is not None:
+        _arm(crash)
+    try:
+        answers.send(("value", function(*args, **options)))
+    except BaseException as problem:
+        problem.add_note(traceback.format_exc())
+        answers.send(("error", problem))
+
+
+# -- at the moment -----------------------------------------------------------------------------------------------------
+
+
+def _arm(crash: Crash) -> None:
+    """In this process, and in those that it starts."""
+    os.environ[_CRASH] = json.dumps({**asdict(crash), "driver": os.getpid()})
+    os.environ[points.NAMED_BY] = f"{__name__}:at_point"
+    points.tell(at_point)
+
+
+_times = 0
+
+
+def at_point(name: str) -> None:
+    """Die, if this is the moment."""
+    global _times  # noqa: PLW0603 - one a process
+    told = json.loads(os.environ[_CRASH])
+    driver = told.pop("driver")
+    crash = Crash(**told)
+    if name != crash.at:
+        return
+    _times += 1
+    if _times != crash.count or not _is_first(crash.once):
+        return
+    if crash.how == "raise":
+        raise RuntimeError(f"a failure {name}, on purpose")
+    os.kill(driver if crash.how == "kill the driver" else os.getpid(), signal.SIGKILL)
+    signal.pause()  # the driver is dead; so will this process be
+
+
+def _is_first(marker: str) -> bool:
+    if not marker:
+        return True
+    try:
+        Path(marker).touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True

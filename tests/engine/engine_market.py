@@ -1,0 +1,154 @@
+"""A small market: files of bids and auctions that arrive in two folders, and queries of all kinds over them.
+
+Each step brings one file of each stream, the next only after the last one is answered: so the ticks are always the same
+ones, whatever happens in between. Some bids are late, some have no time.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import headwater as hw
+from headwater.runtime.checkpoint import Checkpoint
+
+STREAMS = """
+CREATE STREAM bid (at INT, auction INT, price INT, bidder STRING)
+    SOURCE parquet('{folder}/bid', malformed => 'divert')
+    ORDERED BY at DISORDER 6 LATE ROWS DIVERT INTO bid_behind;
+CREATE STREAM auction (at INT, id INT, seller STRING)
+    SOURCE parquet('{folder}/auction') ORDERED BY at DISORDER 6;
+"""
+QUERIES = {
+    "busy": "SELECT auction, COUNT(*) AS bids, MAX(price) AS best FROM bid WINDOW(RANGE 20) GROUP BY auction",
+    "offers": (
+        "SELECT a.seller, b.price FROM bid b WINDOW(RANGE 8) "
+        "JOIN auction a WINDOW(RANGE 30) ON b.auction = a.id WHERE b.price > 20"
+    ),
+    "bidders": "SELECT DISTINCT bidder FROM bid WINDOW(RANGE 10)",
+    "quiet": "SELECT id FROM auction WINDOW(RANGE 40) EXCEPT ALL SELECT auction FROM bid WINDOW(RANGE 10)",
+    "lately": "SELECT bidder, SUM(price) AS paid FROM bid WINDOW(PARTITION BY bidder ROWS 3) GROUP BY bidder",
+    "large": "SELECT at, auction, price FROM bid WHERE price > 80",
+    "early": "SELECT auction, COUNT(*) AS bids FROM bid WINDOW(RANGE 15) GROUP BY auction CONSISTENCY MIDDLE",
+    "behind": "SELECT bidder, price FROM bid_behind",
+}
+STEPS = 5
+_BIDS = pa.schema([("at", pa.int32()), ("auction", pa.int32()), ("price", pa.int32()), ("bidder", pa.string())])
+_AUCTIONS = pa.schema([("at", pa.int32()), ("id", pa.int32()), ("seller", pa.string())])
+
+
+def bids(step: int, rows: int = 40) -> pa.Table:
+    """In no order; from the second step on some that are late, and one without a time."""
+    dice = random.Random(1000 + step)
+    times = [step * 20 + dice.randrange(26) for _ in range(rows)]
+    times[:2] = [times[0], None] if step == 0 else [step * 20 - 15, None]
+    found = [
+        {"at": at, "auction": dice.randrange(8), "price": dice.randrange(100), "bidder": dice.choice("abcdef")}
+        for at in times
+    ]
+    return pa.Table.from_pylist(found, _BIDS)
+
+
+def auctions(step: int, rows: int = 4) -> pa.Table:
+    dice = random.Random(2000 + step)
+    found = [
+        {"at": step * 20 + dice.randrange(26), "id": dice.randrange(8), "seller": dice.choice("xyz")}
+        for _ in range(rows)
+    ]
+    return pa.Table.from_pylist(found, _AUCTIONS)
+
+
+def bring(folder: Path, step: int) -> None:
+    """The files of a step appear, both at once for all who wait."""
+    for name, table in (("bid", bids(step)), ("auction", auctions(step))):
+        path = folder / name / f"{step:04d}.parquet"
+        hidden = path.with_name(f"_{path.name}")
+        pq.write_table(table, hidden)
+        os.utime(hidden, (1_000_000 + step, 1_000_000 + step))
+        hidden.rename(path)
+
+
+def open_market(folder: Path, *, queries: Mapping[str, str] = QUERIES, **options: Any) -> hw.Engine:
+    """An engine with the streams declared and the queries started together, answers in files."""
+    for name in ("bid", "auction"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    engine = hw.connect(**{"runner": "inprocess", "shards": 2, "checkpoint": folder / "checkpoint", **options})
+    engine.sql(STREAMS.format(folder=folder))
+    with engine.held():
+        for name, sql in queries.items():
+            engine.sql(sql, name=name).start(hw.sinks.parquet(folder / "answers" / name))
+    return engine
+
+
+def run_market(
+    folder: Path, *, steps: int = STEPS, end: bool = True, queries: Mapping[str, str] = QUERIES, **options: Any
+) -> None:
+    """All steps that are not done yet; what a crash left half done comes first."""
+    with open_market(folder, queries=queries, **options) as engine:
+        engine.run_to_end(end_streams=False)
+        for step in range(steps):
+            if not (folder / "bid" / f"{step:04d}.parquet").exists():
+                with engine.held():
+                    bring(folder, step)
+                engine.run_to_end(end_streams=False)
+        if end:
+            engine.run_to_end()
+
+
+# -- what is left -----------------------------------------------------------------------------------------------------
+
+
+def answers(folder: Path, *, by_file: bool = True) -> dict[str, Any]:
+    """By query, and by file unless told otherwise: the rows, sorted."""
+    found: dict[str, Any] = {}
+    for place in sorted((folder / "answers").iterdir()):
+        files = {p.name: _rows(p) for p in sorted(place.glob("*.parquet"))}
+        found[place.name] = files if by_file else sorted((row for rows in files.values() for row in rows))
+    return found
+
+
+def diverted(folder: Path) -> dict[str, Any]:
+    """Late and malformed rows that were put aside, by stream and file."""
+    place = folder / "checkpoint" / "diverted"
+    return {f"{p.parent.name}/{p.name}": _rows(p) for p in sorted(place.rglob("*.parquet"))}
+
+
+def _rows(path: Path) -> list[str]:
+    return sorted(map(repr, pq.read_table(path).to_pylist()))
+
+
+def state(folder: Path) -> dict[str, Any]:
+    """What the last manifest says, without names that are new in every run."""
+    checkpoint = Checkpoint(folder / "checkpoint")
+    manifest = checkpoint.read(checkpoint.ticks()[-1])
+    records = {
+        (shard, key): (record["heard"], record["promised"], record["rows"])
+        for shard, its in manifest.records.items()
+        for key, record in its.items()
+    }
+    return {
+        "clocks": manifest.clocks,
+        "newest": manifest.newest,
+        "counts": manifest.counts,
+        "queries": manifest.queries,
+        "records": records,
+    }
+
+
+def garbage(folder: Path) -> list[str]:
+    """Files that nothing names any more."""
+    checkpoint = Checkpoint(folder / "checkpoint")
+    ticks = checkpoint.ticks()
+    needed = {name for tick in ticks for name in checkpoint.read(tick).segments()}
+    found = [p for p in (folder / "checkpoint" / "segments").iterdir() if p.stem not in needed]
+    found += (folder / "checkpoint" / "manifests").glob("*.partial")
+    found += [p for p in (folder / "checkpoint" / "staged").iterdir() if int(p.name) != ticks[-1]]
+    found += [p for p in (folder / "checkpoint" / "exchange").glob("*")]
+    found += (folder / "answers").glob("*/_staged/*")
+    return sorted(str(p.relative_to(folder)) for p in found)

@@ -1,0 +1,256 @@
+"""Sources as Spark streams them: splits and rows, and what Spark reads by itself."""
+
+from __future__ import annotations
+
+import json
+import socketserver
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from headwater.errors import InputError
+from headwater.model.schema import Field, Schema
+from headwater.sources.base import Piece, Source, Split
+from headwater.sources.csv_files import CsvFormat
+from headwater.sources.dataframe import DataFrameSource
+from headwater.sources.files import FileSource
+from headwater.sources.intake import Intake
+from headwater.sources.json_files import JsonFormat
+from headwater.sources.memory import MemorySource
+from headwater.sources.nexmark import NexmarkSource
+from headwater.sources.nexmark_generator import NexmarkGenerator
+from headwater.sources.parquet_files import ParquetFormat
+from headwater.sources.rate import RateSource
+from headwater.sources.socket import SocketSource
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SCHEMA = Schema.of(x="BIGINT", y="STRING", t="TIMESTAMP")
+
+
+class Batches:
+    """The micro-batches of a streaming query, as they come."""
+
+    def __init__(self) -> None:
+        self.found: list[list] = []
+        self._changed = threading.Condition()
+
+    def take(self, frame: DataFrame, number: int) -> None:
+        rows = frame.collect()
+        with self._changed:
+            self.found.append(rows)
+            self._changed.notify_all()
+
+    def wait(self, done: Callable[[list[list]], bool]) -> list[list]:
+        with self._changed:
+            assert self._changed.wait_for(lambda: done(self.found), 60)
+            return [batch for batch in self.found if batch]
+
+    def splits(self, done: Callable[[list[Split]], bool]) -> list[list[Split]]:
+        def all_splits(batches: list[list]) -> list[Split]:
+            return [json.loads(row.split) for batch in batches for row in batch]
+
+        batches = self.wait(lambda found: done(all_splits(found)))
+        return [all_splits([batch]) for batch in batches]
+
+
+@contextmanager
+def running(frame: DataFrame | None, checkpoint: Path, **trigger: object) -> Iterator[Batches]:
+    assert frame is not None
+    batches = Batches()
+    writer = frame.writeStream.foreachBatch(batches.take).option("checkpointLocation", str(checkpoint))
+    query = (writer.trigger(**trigger) if trigger else writer).start()
+    try:
+        yield batches
+        assert query.exception() is None
+    finally:
+        query.stop()
+
+
+def read(source: Source, splits: list[Split]) -> list[dict]:
+    assert source.reader is not None
+    return [row for split in splits for piece in source.reader.read(split) for row in piece.rows.to_pylist()]
+
+
+def test_files_are_listed_by_spark_and_read_by_us(spark: SparkSession, tmp_path: Path):
+    folder = tmp_path / "a folder with 100% ümlauts"
+    folder.mkdir()
+    for i in range(3):
+        table = pa.table(
+            {"x": range(10 * i, 10 * i + 10), "y": ["z"] * 10, "t": pa.array([0] * 10, pa.timestamp("us"))}
+        )
+        pq.write_table(table, folder / f"part {i}.parquet", row_group_size=4)
+    source = FileSource(str(folder), SCHEMA, ParquetFormat(), rows_per_tick=1)
+    with running(source.splits(spark), tmp_path / "checkpoint") as batches:
+        found = batches.splits(lambda splits: len(splits) == 3)
+        pq.write_table(table, folder / "part 3.parquet")
+        batches.splits(lambda splits: len(splits) == 4)
+    assert len(found) == 3
+    splits = [split for batch in found for split in batch]
+    cut = source.cut(splits)
+    assert [source.split_rows(part) for part in cut] == [10, 10, 10]
+    assert sorted(row["x"] for row in read(source, cut)) == list(range(30))
+
+
+@pytest.mark.parametrize("format_", [CsvFormat(), JsonFormat()], ids=lambda f: f.name)
+def test_a_finite_folder_of_text(spark: SparkSession, tmp_path: Path, format_):
+    text = {
+        "csv": "y,x,t,more\nz,1,1970-01-01 00:00:01,\n,,,\n",
+        "json": '{"y":"z","x":1,"t":"1970-01-01T00:00:01"}\n{}\n',
+    }
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a").write_text(text[format_.name])
+    source = FileSource(str(tmp_path / "in"), SCHEMA, format_, follow=False)
+    with running(source.splits(spark), tmp_path / "checkpoint", availableNow=True) as batches:
+        (splits,) = batches.splits(lambda found: len(found) == 1)
+    expected = [
+        {"x": 1, "y": "z", "t": datetime(1970, 1, 1, 0, 0, 1)},
+        {"x": None, "y": None, "t": None},
+    ]
+    assert read(source, source.cut(splits)) == expected
+    native = source.native_batch(spark, splits)
+    assert native is not None
+    assert [row.asDict() for row in native.collect()] == expected
+
+
+def test_what_spark_reads_by_itself_fails_where_we_do(spark: SparkSession, tmp_path: Path):
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    failures = (Py4JError, PySparkException)
+    (tmp_path / "bad.csv").write_text("x,y,t\none,2,\n")
+    (tmp_path / "null.json").write_text('{"y":"a"}\n')
+    pq.write_table(pa.table({"x": [1], "y": ["a"]}), tmp_path / "short.parquet")
+    (tmp_path / "other.csv").write_text("y,x,t\n")
+    source = FileSource(str(tmp_path), SCHEMA, CsvFormat())
+    native = source.native_batch(spark, [{"path": str(tmp_path / "bad.csv")}])
+    assert native is not None
+    with pytest.raises(failures, match="Malformed records"):
+        native.collect()
+    assert source.native_batch(spark, [{"path": str(tmp_path / n)} for n in ("bad.csv", "other.csv")]) is None
+    strict = Schema((Field("x", pa.int64(), nullable=False), Field("y", pa.string())))
+    native = FileSource(str(tmp_path), strict, JsonFormat()).native_batch(
+        spark, [{"path": str(tmp_path / "null.json")}]
+    )
+    assert native is not None
+    with pytest.raises(failures, match="NOT NULL"):
+        native.collect()
+    short = [{"path": str(tmp_path / "short.parquet")}]
+    assert FileSource(str(tmp_path), SCHEMA, ParquetFormat()).native_batch(spark, short) is None
+
+
+def test_nexmark_goes_on_where_it_was_after_a_restart(spark: SparkSession, tmp_path: Path):
+    source = NexmarkSource(
+        NexmarkGenerator("bid", events=50_000),
+        Schema.of(auction="BIGINT", ts="TIMESTAMP"),
+        paced=False,
+        rows_per_tick=9_200,
+    )
+    with running(source.splits(spark), tmp_path / "checkpoint") as batches:
+        first = batches.splits(lambda found: len(found) >= 2)
+    with running(source.splits(spark), tmp_path / "checkpoint") as batches:
+        rest = batches.splits(source.ends_with)
+    done = {(s["from"], s["to"]) for batch in [*first, *rest] for s in batch}
+    assert sorted(done) == [(i, i + 10_000) for i in range(0, 50_000, 10_000)]
+
+
+def test_rate_and_memory(spark: SparkSession, tmp_path: Path):
+    rate = RateSource(rows_per_second=1000, rows=300)
+    with running(rate.splits(spark), tmp_path / "rate") as batches:
+        found = batches.splits(rate.ends_with)
+    assert [row["value"] for batch in found for row in read(rate, batch)] == list(range(300))
+    memory = MemorySource(SCHEMA)
+    memory.push([(1, "a", datetime(2026, 1, 1))])
+    with running(memory.splits(spark), tmp_path / "memory") as batches:
+        batches.splits(lambda found: len(found) == 1)
+        memory.push([(2, "b", datetime(2026, 1, 1))], frontier=5)
+        found = batches.splits(lambda found: len(found) == 2)
+    assert [row["x"] for batch in found for row in read(memory, batch)] == [1, 2]
+
+
+def test_lines_of_a_socket(spark: SparkSession, tmp_path: Path):
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.sendall(b"1,a\ntwo,b\n")
+
+    with socketserver.TCPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        schema = Schema.of(x="BIGINT", y="STRING")
+        source = SocketSource("127.0.0.1", server.server_address[1], schema, format="csv", malformed="divert")
+        with running(source.rows(spark), tmp_path / "checkpoint") as batches:
+            found = batches.wait(lambda found: sum(map(len, found)) == 2)
+        server.shutdown()
+    lines = [row.value for batch in found for row in batch]
+    piece = source.parser.parse(pa.RecordBatch.from_pydict({"value": lines}))
+    assert piece.rows.to_pylist() == [{"x": 1, "y": "a"}]
+    assert piece.bad.raw.to_pylist() == ["two,b"]
+
+
+def test_any_streaming_dataframe(spark: SparkSession, tmp_path: Path):
+    rate = spark.readStream.format("rate").option("rowsPerSecond", 100).load()
+    frame = rate.selectExpr(
+        "value",
+        "timestamp AS at",
+        "array(timestamp) AS list",
+        "struct(timestamp AS t, value AS v) AS pair",
+        "CAST(value AS DECIMAL(10,2)) AS price",
+        "CAST(value AS VARCHAR(5)) AS name",
+    )
+    source = DataFrameSource(frame)
+    assert str(source.schema) == (
+        "(value BIGINT, at TIMESTAMP, list ARRAY<TIMESTAMP> NOT NULL, pair STRUCT<t: TIMESTAMP, v: BIGINT> NOT NULL, "
+        "price DECIMAL(10,2), name STRING)"
+    )
+    with running(source.rows(spark), tmp_path / "checkpoint") as batches:
+        found = batches.wait(any)
+    row = found[0][0]
+    assert row.at == row.list[0] == row.pair.t
+
+
+def test_instants_of_a_dataframe_do_not_depend_on_the_zone_of_the_session(spark: SparkSession):
+    from headwater.sources.spark_types import in_utc
+
+    before = spark.conf.get("spark.sql.session.timeZone")
+    try:
+        for zone in ("UTC", "Asia/Tokyo", "America/New_York"):
+            spark.conf.set("spark.sql.session.timeZone", zone)
+            micros = [0, 1, -1, 1_770_000_000_123_456, -62_135_596_800_000_000, 253_402_300_799_999_999]
+            rows = ", ".join(f"({m})" for m in micros)
+            frame = in_utc(spark.sql(f"SELECT timestamp_micros(m) AS t FROM VALUES {rows} AS v(m)"))
+            assert frame.schema["t"].dataType.simpleString() == "timestamp_ntz"
+            schema = Schema.of(t="TIMESTAMP")
+            (batch,) = frame.toArrow().combine_chunks().to_batches()
+            assert Intake("s", schema, "t").take(Piece(batch), -(2**62)).delta.start.tolist() == micros
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ("map('a', 1)", 'UNSUPPORTED_TYPE: column "c" has the Spark type MAP<STRING,INT>, which a stream cannot have'),
+        ("INTERVAL '1' DAY", "Turn it into a number"),
+        ("array(map('a', 1))", 'column "c"'),
+        ("NULL", "Give it a type: CAST(… AS STRING)."),
+    ],
+)
+def test_types_that_a_stream_cannot_have(spark: SparkSession, column: str, message: str):
+    frame = spark.readStream.format("rate").load().selectExpr(f"{column} AS c")
+    with pytest.raises(InputError) as caught:
+        DataFrameSource(frame)
+    assert message in str(caught.value)
+
+
+def test_dataframes_that_cannot_be_streams(spark: SparkSession):
+    with pytest.raises(InputError, match="NOT_STREAMING"):
+        DataFrameSource(spark.range(5), name="numbers")
+    with pytest.raises(InputError, match="DUPLICATE_COLUMN"):
+        DataFrameSource(spark.readStream.format("rate").load().selectExpr("value", "value AS Value"))
