@@ -87,7 +87,7 @@ provide_java() {
 warm_up() {
     "$venv/bin/python" -m headwater.runtime.warmup >/dev/null 2>&1 ||
         say "could not compile the kernels ahead; they compile when first used"
-    # Spark starts in half the time with an archive of its classes; where Java cannot make one, it starts without.
+    # Spark starts sooner with an archive of its classes; where Java cannot make one, it starts without.
     "$venv/bin/python" -m headwater.runtime.spark.class_archive >/dev/null 2>&1 || true
     stamp warm "$1"
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from attrs import evolve
 from headwater.algebra.nodes import Plan, Source
 from headwater.errors import HeadwaterError, InputError
 from headwater.language.binder import bind_script
-from headwater.language.catalog import Catalog, Kind, Stream
+from headwater.language.catalog import Catalog, Derived, Kind, Stream
 from headwater.language.introspection import Explain
 from headwater.language.script import Query as BoundQuery
 from headwater.language.script import Script
@@ -111,6 +111,8 @@ class Engine:
         self._loop = Loop(core, self._polled)
         self._catalog, self._settings = Catalog(), Settings()
         self._sources: dict[str, StreamSource] = {}
+        self._taken_in: dict[str, Stream] = {}
+        """What was declared of the streams whose rows are taken: another one of the same name is another stream."""
         self._feeds: dict[str, Feed] = {}
         self._runs: dict[str, Run] = {}
         self._closed = False
@@ -175,7 +177,7 @@ class Engine:
         ``frontier`` promises that nothing before it comes any more. Returns when the tick is delivered, unless told not to.
         """
         entry = self._catalog.get(stream)
-        if not isinstance(entry, Stream) or entry.source is not None or entry.name in self._sources:
+        if not isinstance(entry, Stream) or entry.name in self._sources or self._gets_late_rows(entry):
             raise InputError(
                 "CANNOT_PUSH",
                 f'"{stream}" is no stream to push into',
@@ -184,6 +186,7 @@ class Engine:
         with self._lock:
             feed = self._feeds.get(entry.name)
             if not isinstance(feed, PushedFeed):
+                self._taken_in[entry.name] = entry
                 self._core.add_stream(self._task(entry, None, None))
                 feed = self._feeds[entry.name] = PushedFeed(entry.name)
         table = as_table(rows, entry.schema)
@@ -239,7 +242,7 @@ class Engine:
             self._drain()
             if end_streams:
                 with self._loop.held():
-                    self._core.tick(ended=self._core.deployment.layout.graph.sources)
+                    self._core.tick(ended=self._read_streams())
 
     def wait(self, seconds: float | None = None) -> None:
         """Let everything run for so long, or for ever. Raises what stops it: a source or a tick that failed."""
@@ -293,7 +296,10 @@ class Engine:
     def _bound(self, text: str, folder: Path) -> Script:
         catalog = self._catalog.copy()
         script = bind_script(text, catalog, self._settings)
-        self._check_dropped(catalog)
+        dropped = [name for name in self._runs if _is_dropped(name, self._catalog, catalog)]
+        self._check_dropped(catalog, [run for run in self._runs.values() if run.name not in dropped])
+        for name in dropped:
+            self.drop(name)
         self._open_sources(catalog, folder)
         self._catalog, self._settings = catalog, script.settings
         for notice in script.notices:
@@ -312,11 +318,12 @@ class Engine:
             return explain(last, script.settings) if isinstance(last, Explain) else str(last)
         return None
 
-    def _check_dropped(self, catalog: Catalog) -> None:
+    def _check_dropped(self, catalog: Catalog, runs: Sequence[Run]) -> None:
         """What runs must not lose its streams."""
-        for run in self._runs.values():
+        for run in runs:
             for node in run.query.plan.walk():
-                if isinstance(node, Source) and catalog.get(node.name) is None and self._catalog.get(node.name):
+                known = self._catalog.get(node.name) if isinstance(node, Source) else None
+                if isinstance(node, Source) and known is not None and catalog.get(node.name) is not known:
                     raise InputError(
                         "STREAM_IN_USE",
                         f'stream "{node.name}" cannot be dropped: query "{run.name}" reads it',
@@ -326,17 +333,25 @@ class Engine:
     def _open_sources(self, catalog: Catalog, folder: Path) -> None:
         from headwater.sources.connectors import make_source
 
-        for entry in catalog:
-            if isinstance(entry, Stream) and entry.source is not None and entry.name not in self._sources:
-                self._take_in(entry, make_source(entry, base_folder=folder), None)
-        for name in [n for n in self._sources if catalog.get(n) is None]:
-            self._sources.pop(name)
+        declared = [e for e in catalog if isinstance(e, Stream) and e.source is not None]
+        new = [e for e in declared if self._taken_in.get(e.name) is not e]
+        sources = [make_source(entry, base_folder=folder) for entry in new]
+        for name in [n for n, known in self._taken_in.items() if catalog.get(n) is not known]:
+            self._forget_stream(name)
+        for entry, source in zip(new, sources, strict=True):
+            self._take_in(entry, source, None)
+
+    def _forget_stream(self, name: str) -> None:
+        with self._loop.held():
+            self._taken_in.pop(name)
+            self._sources.pop(name, None)
             feed = self._feeds.pop(name, None)
             if feed is not None:
                 feed.stop()
             self._core.drop_stream(name)
 
     def _take_in(self, stream: Stream, source: StreamSource, partition: str | None) -> None:
+        self._taken_in[stream.name] = stream
         self._sources[stream.name] = source
         self._core.add_stream(self._task(stream, source, partition))
 
@@ -369,12 +384,25 @@ class Engine:
         return [delivery for delivery in found if delivery is not None]
 
     def _stop_unused(self) -> None:
-        used = set(self._core.deployment.layout.graph.sources)
-        used |= {t.stream for t in self._core.streams.values() if {t.late, t.bad} & used}
+        used = self._read_streams()
         for name in [n for n in self._feeds if n not in used and n in self._sources]:
             self._feeds.pop(name).stop()
 
+    def _read_streams(self) -> set[str]:
+        """What queries read, and the streams whose late or malformed rows they read."""
+        read = set(self._core.deployment.layout.graph.sources)
+        return read | {t.stream for t in self._core.streams.values() if {t.late, t.bad} & read}
+
+    def _gets_late_rows(self, entry: Stream) -> bool:
+        return entry.late_rows_of is not None or any(
+            isinstance(e, Stream) and (e.diverts_into or "").casefold() == entry.name.casefold() for e in self._catalog
+        )
+
     def _drain(self) -> None:
+        self._check_awaited()
+        with self._loop.held():
+            for feed in self._feeds.values():
+                feed.look_again()
         for feed in list(self._feeds.values()):
             while not feed.drained():
                 self._raise_failure()
@@ -408,6 +436,16 @@ class Engine:
         if self._closed:
             raise HeadwaterError("CLOSED", "the engine is closed", hint="connect() makes another one.")
 
+    def _check_awaited(self) -> None:
+        awaited = self._core.awaited
+        if awaited:
+            names = ", ".join(f'"{name}"' for name in awaited)
+            raise InputError(
+                "QUERIES_AWAITED",
+                f"nothing runs until the queries of the checkpoint are started again: {names}",
+                hint=f'Start them under their names, or give them up: engine.drop("{awaited[0]}").',
+            )
+
     def _raise_failure(self) -> None:
         if self._loop.error is not None:
             raise self._loop.error
@@ -416,6 +454,11 @@ class Engine:
         failures = (feed.failure() for feed in list(self._feeds.values()) if hasattr(feed, "failure"))
         for problem in filter(None, failures):
             raise problem
+
+
+def _is_dropped(query: str, before: Catalog, after: Catalog) -> bool:
+    """Was it defined by CREATE STREAM … AS, and has that been dropped?"""
+    return isinstance(before.get(query), Derived) and after.get(query) is None
 
 
 class _Pushed(StreamSource):

@@ -201,6 +201,16 @@ def test_what_an_engine_cannot_do_is_in_the_table_with_its_words(data):
     assert "DuckDB failed with csv: it fell over" in text
 
 
+def test_an_answer_that_could_not_be_written_down_does_not_keep_an_engine_from_being_measured(data, monkeypatch):
+    slow = Pretended("Flink", 1_000_000, [], formats=("csv",))
+    run = slow.run
+    monkeypatch.setattr(slow, "run", lambda *a, answer=None, **o: Skipped("too slow") if answer else run(*a, **o))
+    comparison = found(data, Pretended("Headwater", 1_000_000, []), slow, repeat=1)
+    assert comparison.lines[0].rate("Flink", "csv") > 0
+    assert "not compared" in next(report.rows(comparison))
+    assert any("Flink failed: too slow" in note for note in report.notes(comparison))
+
+
 def test_answers_that_differ_cannot_be_overlooked(data):
     other = Pretended("DuckDB", 1_000_000, [], answer=Digest(7, 2))
     comparison = found(data, Pretended("Headwater", 1_000_000, []), other, repeat=1)

@@ -16,6 +16,7 @@ MEANT = {
     "_parse_join",
     "_parse_group",
     "_parse_statement",
+    "_parse_query_modifiers",
     "_parse_function_call",
 }
 

@@ -153,7 +153,13 @@ def test_a_few_rows_tell_nothing():
 
 def test_rows_pass_one_by_one_while_it_does_not_pay():
     n = 2_000
-    delta = Delta(Schema.of(k="BIGINT"), [pa.array(np.arange(n))], np.zeros(n, np.int64), np.ones(n, np.int64), np.ones(n, np.int64))
+    delta = Delta(
+        Schema.of(k="BIGINT"),
+        [pa.array(np.arange(n))],
+        np.zeros(n, np.int64),
+        np.ones(n, np.int64),
+        np.ones(n, np.int64),
+    )
     operator = PreAggregateOperator(delta.schema, ["k"], [])
     twice = Delta.concat(delta.schema, [delta, delta])
     assert len(operator.step(None, (delta,), (0,)).delta) == n

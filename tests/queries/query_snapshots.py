@@ -122,7 +122,7 @@ class Snapshots:
         return self._translated(query, ctes) if output is None else self._output(output, query, ctes)
 
     def _output(self, output: Output, query: exp.Expr, ctes: Ctes) -> str:
-        """INTERNAL: the answer of each refresh, or what is born at each instant. Restore: what was born since the last one."""
+        """INTERNAL: the answer of each refresh, or what is born at each instant; restore: what was born since a refresh."""
         refreshed = f"({AT} + 1) % {output.period} = 0" if output.period else ""
         if output.kind == "INTERNAL" and refreshed:
             return f"SELECT * FROM ({self._translated(query, ctes)}) WHERE {refreshed}"

@@ -88,6 +88,18 @@ def test_the_operators_that_run():
     assert "routed to one shard" in text
 
 
+def test_what_spark_does_by_itself_is_told():
+    told = "runs Spark"
+    stateless = explain(asked("SELECT auction FROM bid WHERE price > 3", level=ExplainLevel.PHYSICAL))
+    assert stateless.count(told) == 2
+    assert "Python" not in stateless
+    python = explain(asked("SELECT auction FROM bid WHERE sin(price) > 0", level=ExplainLevel.PHYSICAL))
+    assert 'filter (predicate SIN("price") > 0)   runs Python' in python
+    staged = explain(asked(HIGHEST, level=ExplainLevel.PHYSICAL))
+    assert "runs Python, stage 2, routed by price | by max" in staged
+    assert "time window (size 600000000, slide 1)   runs Spark" in staged
+
+
 def test_state_that_never_expires_says_so():
     text = explain(asked("SELECT auction, MAX(price) AS m FROM bid WINDOW(RANGE UNBOUNDED) GROUP BY auction"))
     assert "expires never" in text

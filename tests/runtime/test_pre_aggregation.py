@@ -25,9 +25,8 @@ from headwater.model.schema import Schema
 from headwater.runtime.pre_aggregation import with_partials
 from headwater.testing.checks import check_cases
 from headwater.testing.choices import Dice
-from headwater.testing.generate import Case, StreamShape, streams
+from headwater.testing.generate import Case, StreamShape, streams, whole
 from headwater.testing.oracle import expected_histories
-from headwater.testing.generate import whole
 
 LONG, DECIMAL = pa.int64(), pa.decimal128(38, 2)
 SCHEMA = Schema.of(k="INT", name="STRING", v="INT", w="BIGINT", d=pa.decimal128(10, 2), p="BOOLEAN", x="DOUBLE")

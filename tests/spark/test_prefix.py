@@ -99,7 +99,9 @@ def computed(plan: Plan, delta: Delta) -> Delta:
     made: dict[int, Delta] = {}
     for node in graph.nodes:
         inputs = tuple(made[i] for i in node.inputs)
-        made[node.id] = delta if node.operator is None else node.operator.step(None, inputs, (BEGINNING,) * len(inputs)).delta
+        made[node.id] = (
+            delta if node.operator is None else node.operator.step(None, inputs, (BEGINNING,) * len(inputs)).delta
+        )
     return made[graph.queries["q"]]
 
 
@@ -187,7 +189,9 @@ def test_a_stateless_query_is_native_as_a_whole():
 
 
 def test_a_stateful_query_is_cut_below_its_first_operator_with_state():
-    plan = plan_for("SELECT auction, COUNT(*) AS n FROM bid [RANGE 1 MINUTE SLIDE 10 SECONDS] WHERE price > 3 GROUP BY auction")
+    plan = plan_for(
+        "SELECT auction, COUNT(*) AS n FROM bid [RANGE 1 MINUTE SLIDE 10 SECONDS] WHERE price > 3 GROUP BY auction"
+    )
     assert not is_native(plan)
     parts, rest = cut(plan)
     ((name, part),) = parts.items()
@@ -232,17 +236,19 @@ def test_equal_parts_of_different_queries_have_one_name():
 
 
 def test_both_sides_of_a_join_have_parts_of_their_own():
-    plan = plan_for("SELECT a.auction FROM bid [RANGE 9 MINUTES] a JOIN bid [RANGE 5 MINUTES] b ON a.auction = b.auction")
+    plan = plan_for(
+        "SELECT a.auction FROM bid [RANGE 9 MINUTES] a JOIN bid [RANGE 5 MINUTES] b ON a.auction = b.auction"
+    )
     assert len(cut(plan).native) == 2
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        'window range 5\n  source s (k BIGINT)',  # intervals: a split stands before the window
+        "window range 5\n  source s (k BIGINT)",  # intervals: a split stands before the window
         'project "k", "K" = "k"\n  source s (k BIGINT) chronons',  # Spark's names do not differ by case
         'hop size 1000000 slide 1 as "window_start", "window_end" BIGINT\n  source s (k BIGINT) chronons',
-        'union\n  source s (k BIGINT) chronons\n  source r (k BIGINT) chronons',
+        "union\n  source s (k BIGINT) chronons\n  source r (k BIGINT) chronons",
     ],
 )
 def test_what_is_not_native(text: str):

@@ -364,7 +364,7 @@ class RowWindow(_Unary):
 
 @frozen(cache_hash=True)
 class Granularity(_Unary):
-    """Γ: both ends rounded up to k*granule + offset (20.1, Alg. 24): at each instant, what was valid at the last of these."""
+    """Γ: both ends rounded up to k*granule + offset: what was valid at the last such instant (20.1, Alg. 24)."""
 
     input: Plan = field(metadata=_INPUT)
     granule: int

@@ -129,8 +129,8 @@ def snapshot_reducible(node: n.Plan) -> bool:
 
     All standard operators are, windows are not (Def. 10.2, Lemma 10.1); a window of one instant is the identity (10.7).
     Split and coalesce leave every snapshot as it is (12.2, 12.3). Istream, Dstream, their signed forms and granularity
-    look at another instant too; a sample is a selection that knows the instant, a stamp such a projection. Ties in the order of a TopK go by the rows' values, so it is a function of the snapshot.
-    A source hands on its own snapshots.
+    look at another instant too; a sample is a selection that knows the instant, a stamp such a projection. Ties in the
+    order of a TopK go by the rows' values, so it is a function of the snapshot. A source hands on its own snapshots.
     """
     if type(node) not in _NOT_REDUCIBLE:
         return True

@@ -6,7 +6,12 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-_WORDS = {exp.Exists: "NOT EXISTS", exp.In: "NOT IN", exp.All: "a comparison with ALL", exp.Any: "NOT … ANY"}
+_WORDS: dict[type[exp.Expr], str] = {
+    exp.Exists: "NOT EXISTS",
+    exp.In: "NOT IN",
+    exp.All: "a comparison with ALL",
+    exp.Any: "NOT … ANY",
+}
 _CONDITIONS = ("where", "having", "qualify")
 
 

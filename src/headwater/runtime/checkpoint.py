@@ -14,6 +14,7 @@ import shutil
 import uuid
 from pathlib import Path
 from typing import IO, Any
+from urllib.parse import quote
 
 from attrs import Factory, define, field
 
@@ -26,6 +27,8 @@ from headwater.state.manifest import state_segments
 
 FORMAT = 1
 _DIGITS = 12
+_SWEPT_EVERY = 100
+"""Ticks between two searches for garbage."""
 
 
 @define
@@ -118,11 +121,16 @@ class Checkpoint:
         for name in ("manifests", "segments", "staged", "exchange"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         self._take_lock()
-        ticks = self.ticks()
-        manifest = self.read(ticks[-1]) if ticks else None
-        for tick in ticks[-self.keep :]:
-            self._needed[tick] = self.read(tick).segments()
-        self.collect_orphans()
+        try:
+            ticks = self.ticks()
+            manifest = self.read(ticks[-1]) if ticks else None
+            for tick in ticks[-self.keep :]:
+                self._needed[tick] = self.read(tick).segments()
+            self.collect_orphans()
+            self._forget_dropped_sources(manifest)
+        except BaseException:
+            self.close()
+            raise
         return manifest
 
     @property
@@ -131,6 +139,21 @@ class Checkpoint:
 
     def staging(self, tick: int) -> str:
         return str(self.folder / "staged" / f"{tick:0{_DIGITS}d}")
+
+    def source(self, stream: str) -> Path:
+        """Where Spark keeps how far it has read a stream."""
+        return self.folder / "sources" / quote(stream, safe="").replace(".", "%2E")
+
+    def forget_source(self, stream: str) -> None:
+        """A stream of that name begins anew. Only when no manifest speaks of it any more."""
+        shutil.rmtree(self.source(stream), ignore_errors=True)
+
+    def _forget_dropped_sources(self, manifest: Manifest | None) -> None:
+        """A crash may come between a DROP and what it deletes. Spark has committed there what no manifest knows."""
+        known = {self.source(stream) for stream in (manifest.batches if manifest else ())}
+        for place in (self.folder / "sources").glob("*"):
+            if place not in known and any((place / "commits").glob("[0-9]*")):
+                shutil.rmtree(place, ignore_errors=True)
 
     @property
     def exchange(self) -> str:
@@ -144,22 +167,22 @@ class Checkpoint:
         path = self._path(tick)
         try:
             kept = json.loads(path.read_text(encoding="utf-8"))
+            if kept["format"] == FORMAT:
+                return Manifest.from_json(kept)
         except FileNotFoundError:
             raise StateError("STATE_MISSING", f'the checkpoint has no manifest "{path}"') from None
-        except ValueError as problem:
+        except (ValueError, KeyError, TypeError, AttributeError) as problem:
             raise StateError(
                 "STATE_DAMAGED",
                 f'the manifest "{path}" cannot be read',
-                detail=str(problem),
-                hint="Delete it to go on from the manifest before it, and the sources' offsets of that tick.",
+                detail=str(problem) if isinstance(problem, ValueError) else f"It is no manifest: {problem!r}.",
+                hint="Put the file back from a copy of the checkpoint, or start with an empty checkpoint folder.",
             ) from problem
-        if kept.get("format") != FORMAT:
-            raise StateError(
-                "STATE_VERSION",
-                f'the checkpoint "{self.folder}" has format {kept.get("format")}, and this version reads {FORMAT}',
-                hint="Go on with the version that wrote it, or begin with an empty folder.",
-            )
-        return Manifest.from_json(kept)
+        raise StateError(
+            "STATE_VERSION",
+            f'the checkpoint "{self.folder}" has format {kept["format"]}, and this version reads {FORMAT}',
+            hint="Go on with the version that wrote it, or begin with an empty folder.",
+        )
 
     def commit(self, manifest: Manifest) -> None:
         """From here on the tick has happened."""
@@ -183,7 +206,10 @@ class Checkpoint:
         self._needed[manifest.tick] = manifest.segments()
 
     def tidy(self, tick: int) -> None:
-        """After a tick is committed and delivered: forget manifests beyond those kept, and what only they needed."""
+        """After a tick is committed and delivered: forget manifests beyond those kept, and what only they needed.
+
+        Now and then also what attempts left behind that failed and were repeated.
+        """
         shutil.rmtree(self.staging(tick - 1), ignore_errors=True)
         dropped = sorted(self._needed)[: -self.keep]
         needed = set().union(*(names for t, names in self._needed.items() if t not in dropped))
@@ -192,6 +218,8 @@ class Checkpoint:
             points.passed(points.IN_THE_TIDYING)
             for name in self._needed.pop(old) - needed:
                 (self.folder / "segments" / f"{name}.arrow").unlink(missing_ok=True)
+        if tick % _SWEPT_EVERY == 0:
+            self.collect_orphans()
 
     def collect_orphans(self) -> int:
         """Delete what no kept manifest names: segments and parts of attempts that failed. How many segments there were."""
@@ -201,6 +229,9 @@ class Checkpoint:
             path.unlink(missing_ok=True)
         for path in (self.folder / "manifests").glob("*.partial"):
             path.unlink(missing_ok=True)
+        for tick in self.ticks():
+            if tick not in self._needed:  # a crash came before it was forgotten, or fewer are kept now
+                self._path(tick).unlink(missing_ok=True)
         shutil.rmtree(self.folder / "exchange", ignore_errors=True)
         last = max(self._needed, default=0)
         for path in (self.folder / "staged").iterdir():

@@ -117,12 +117,22 @@ class Core:
     def drop_stream(self, stream: str) -> None:
         with self.lock:
             self.streams.pop(stream, None)
-            self.manifest.clocks.pop(stream, None)
-            self.manifest.batches.pop(stream, None)
+            kept = self.manifest
+            for what in (kept.clocks, kept.batches, kept.newest, kept.counts, kept.frontiers):
+                what.pop(stream, None)
+            self._commit_again()
+            if self.checkpoint is not None:
+                self.checkpoint.forget_source(stream)
+
+    def _commit_again(self) -> None:
+        """The last tick stays as it is, but something that it knew is forgotten; also after a crash."""
+        if self.checkpoint is not None and self.manifest.tick:
+            self.checkpoint.commit(self.manifest)
 
     def start(self, query: Running) -> None:
         """Let a query run from the next tick on, or go on if the checkpoint has it."""
         with self.lock:
+            self.deployment.check_new(query.name)
             kept = self.manifest.queries.get(query.name)
             if kept is not None:
                 resumed = evolve(query, since=kept["since"], frontier=kept["frontier"])
@@ -141,6 +151,7 @@ class Core:
             self._awaited.pop(query.name, None)
             if kept is not None and query.name in self.manifest.outputs:
                 # The last tick's answer may not have arrived before the crash.
+                points.passed(points.AGAIN_IN_A_SINK + query.name)
                 query.sink.deliver(self.manifest.tick, self.manifest.outputs[query.name], query.frontier)
 
     def stop(self, name: str, *, forget: bool = True) -> None:
@@ -151,8 +162,9 @@ class Core:
                 query.sink.close()
             if forget:
                 self._awaited.pop(name, None)
-                self.manifest.queries.pop(name, None)
                 self.manifest.outputs.pop(name, None)
+                if self.manifest.queries.pop(name, None) is not None:
+                    self._commit_again()
 
     @property
     def awaited(self) -> tuple[str, ...]:
@@ -177,7 +189,7 @@ class Core:
         """One tick over all batches that wait. None if there is nothing to do."""
         with self.lock:
             began = time.time()
-            fresh = [d for d in deliveries if not self.covers(d)]
+            fresh = [d for d in deliveries if d.stream in self.streams and not self.covers(d)]
             ended = frozenset(ended)
             if not fresh and not given and not frontiers and not ended:
                 return None
@@ -218,7 +230,8 @@ class Core:
         newest = dict(kept.newest)
         for stream, delta in given.items():
             newest[stream] = max(newest.get(stream, BEGINNING), delta.largest_start())
-        follows = {child: task.stream for task in self.streams.values() for child in (task.late, task.bad)}
+        tasks = self.streams.values()
+        follows = {child: t.stream for t in tasks for child in (t.late, t.bad) if child not in self.streams}
         clocks = {name: clock for name, clock in kept.clocks.items() if name in self.streams}
         tick = Tick(number, self.shards, clocks, told, newest, follows, ended)
         place = self.checkpoint

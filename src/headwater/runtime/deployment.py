@@ -61,13 +61,17 @@ class Deployment:
     def __getitem__(self, name: str) -> Running:
         return self._running[name]
 
-    def add(self, query: Running) -> None:
-        if query.name in self._running:
+    def check_new(self, name: str) -> None:
+        """Is there no query of that name yet?"""
+        if name in self._running:
             raise InputError(
                 "QUERY_RUNS",
-                f'a query "{query.name}" runs already',
+                f'a query "{name}" runs already',
                 hint="Stop it first, or give this one another name: start(sink, name=…).",
             )
+
+    def add(self, query: Running) -> None:
+        self.check_new(query.name)
         self._running[query.name] = query
         self._rebuild()
 

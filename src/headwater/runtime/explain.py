@@ -12,9 +12,11 @@ from headwater.optimizer.cost import Statistics
 from headwater.optimizer.explain import outline, steps, story
 from headwater.optimizer.optimize import Optimized
 from headwater.optimizer.outline import Box, as_json, as_mermaid, as_tree
-from headwater.runtime.graph import Graph, Node
+from headwater.runtime.graph import Node
+from headwater.runtime.layout import cut as levels_of
 from headwater.runtime.lower import lower
 from headwater.runtime.planning import planned
+from headwater.runtime.spark.prefix import cut
 from headwater.settings import Settings
 
 
@@ -49,23 +51,62 @@ def _rendered(root: Box, request: Explain, made: Optimized, statistics: Statisti
 
 
 def physical(name: str, plan: Plan, *, speculative: bool) -> Box:
-    """The graph of operators of one query; what it computes once and uses twice is one box."""
-    graph = lower({name: plan}, speculative=speculative)
+    """The operators of one query, and where each of them runs; what it computes once and uses twice is one box.
+
+    Native parts run in Spark itself, the others in Python: with the source, or in a stage, after rows went to their shards.
+    """
+    native, rest = cut(plan)
+    graph = lower({name: rest}, speculative=speculative)
+    layout = levels_of(graph)
+    boxes = _Boxes()
     done: dict[int, Box] = {}
     for node in graph.nodes:
-        done[node.id] = _operator(node, graph, tuple(done[i] for i in node.inputs))
+        if node.source in native:
+            done[node.id] = boxes.native(native[node.source])
+        else:
+            level = layout.level_of[node.id]
+            runs = f"Python, stage {level}" if level else "Python"
+            done[node.id] = boxes.of(node, runs, tuple(done[i] for i in node.inputs))
     return done[graph.queries[name]]
 
 
-def _operator(node: Node, graph: Graph, inputs: tuple[Box, ...]) -> Box:
-    operator = node.operator
-    if operator is None:
-        return Box(node.id, f"source {node.source}", (("runs", "where the data comes in"),))
-    facts = [("routed", routed)] if (routed := _routed(operator)) else []
+class _Boxes:
+    """Numbers the boxes of several graphs; a source is the same box in all of them."""
+
+    def __init__(self) -> None:
+        self._sources: dict[str, Box] = {}
+        self._made = 0
+
+    def native(self, part: Plan) -> Box:
+        """The operators of a native part, as Spark's own."""
+        graph = lower({"part": part}, speculative=True)
+        done: dict[int, Box] = {}
+        for node in graph.nodes:
+            done[node.id] = self.of(node, "Spark", tuple(done[i] for i in node.inputs))
+        return done[graph.queries["part"]]
+
+    def of(self, node: Node, runs: str, inputs: tuple[Box, ...]) -> Box:
+        if node.operator is None:
+            assert node.source is not None
+            if node.source not in self._sources:
+                box = Box(self._next(), f"source {node.source}", (("runs", "where the data comes in"),))
+                self._sources[node.source] = box
+            return self._sources[node.source]
+        return _operator(self._next(), node.operator, runs, inputs)
+
+    def _next(self) -> int:
+        self._made += 1
+        return self._made - 1
+
+
+def _operator(id_: int, operator: Operator, runs: str, inputs: tuple[Box, ...]) -> Box:
+    facts = [("runs", runs)]
+    if routed := _routed(operator):
+        facts.append(("routed", routed))
     described = {key: text for key, value in operator.describe().items() if (text := _shown(value))}
     about = ", ".join(f"{key} {text}" for key, text in described.items())
     label = f"{operator.name}{f' ({about})' if about else ''}"
-    return Box(node.id, label, tuple(facts), (), inputs)
+    return Box(id_, label, tuple(facts), (), inputs)
 
 
 def _routed(operator: Operator) -> str:

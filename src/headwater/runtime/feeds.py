@@ -19,16 +19,21 @@ class Feed(Protocol):
 
     def stop(self) -> None: ...
 
+    def look_again(self) -> None:
+        """What is there now counts as well. Only while no tick runs."""
+        ...
+
     def drained(self) -> bool:
-        """Has everything that was there when asked been committed?"""
+        """Has everything been committed that was there when it was told to look again?"""
         ...
 
 
 class PolledFeed:
     """Asks a source for what is new. The engine keeps the offset, in the manifest."""
 
-    def __init__(self, stream: str, source: Source, core: Core, rows_a_tick: int = ROWS_A_TICK) -> None:
-        self._stream, self._source, self._core, self._rows = stream, source, core, rows_a_tick
+    def __init__(self, stream: str, source: Source, core: Core) -> None:
+        self._stream, self._source, self._core = stream, source, core
+        self._rows = getattr(source, "rows_per_tick", ROWS_A_TICK)
         self._empty = self._finished = False
         self._running = False
 
@@ -37,6 +42,9 @@ class PolledFeed:
 
     def stop(self) -> None:
         self._running = False
+
+    def look_again(self) -> None:
+        self._empty = False
 
     def drained(self) -> bool:
         return self._finished or (self._empty and not self._source.finite)
@@ -65,6 +73,8 @@ class PushedFeed:
     def start(self) -> None: ...
 
     def stop(self) -> None: ...
+
+    def look_again(self) -> None: ...
 
     def drained(self) -> bool:
         return True

@@ -145,7 +145,7 @@ class Loop:
 
     def _may_run(self) -> bool:
         awaited = self._core.awaited
-        if awaited and awaited != self._told and self._waiting:
+        if awaited and awaited != self._told and self._holds == 0:
             self._told = awaited
             log.warning(
                 "nothing runs until the queries of the checkpoint are started again or dropped: %s", ", ".join(awaited)

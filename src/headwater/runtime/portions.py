@@ -20,9 +20,9 @@ PORTION = 128 * 1024
 _SAMPLE = 4096
 
 
-def portions(arrived: Mapping[int, Step], size: int = PORTION) -> Iterator[tuple[dict[int, Step], int]]:
+def portions(arrived: Mapping[int, Step], size: int | None = None) -> Iterator[tuple[dict[int, Step], int]]:
     """What arrived on each edge, cut at the same instants; with each portion the instant it goes up to."""
-    cuts = _cuts([step.delta.start for step in arrived.values()], size)
+    cuts = _cuts([step.delta.start for step in arrived.values()], size or PORTION)
     if not len(cuts):
         yield dict(arrived), INFINITY
         return

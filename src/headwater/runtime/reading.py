@@ -10,7 +10,7 @@ from attrs import frozen
 from headwater.clock.frontier import Seen
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
-from headwater.model.time import BEGINNING
+from headwater.model.time import BEGINNING, INFINITY
 from headwater.runtime.layout import Layout
 from headwater.runtime.sender import Arrivals, SenderOutput
 from headwater.runtime.tick import Tick
@@ -62,12 +62,25 @@ def take_in(
         rows = _apart(kind, taken, schema)
         if not rows.num_rows:
             continue
-        if stream in layout.graph.sources:
-            deltas[stream] = as_delta(schema, rows, frontier)
+        read_as = _read_as(layout, tick, stream, schema)
+        if read_as is not None and frontier < INFINITY:
+            deltas[stream] = as_delta(read_as, rows.rename_columns(list(read_as.names)), frontier)
         else:
             staged = stage_table(pa.Table.from_batches([rows]), staging)
             out.diverted.setdefault(stream, []).append(staged)
     return Arrivals(deltas, {task.stream: seen})
+
+
+def _read_as(layout: Layout, tick: Tick, stream: str, schema: Schema) -> Schema | None:
+    """With which columns queries read what is diverted; None: none does, or something else has that name."""
+    if stream not in tick.follows:
+        return None
+    read = (node.schema for node in layout.graph.nodes if node.source == stream)
+    return next((s for s in read if _shape(s) == _shape(schema)), None)
+
+
+def _shape(schema: Schema) -> list[tuple[str, pa.DataType]]:
+    return [(field.name.casefold(), field.type) for field in schema]
 
 
 def _apart(kind: str, taken: Sequence[Taken], schema: Schema) -> pa.RecordBatch:

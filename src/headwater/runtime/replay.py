@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from attrs import Factory, define
 
-from headwater.algebra.nodes import Plan
 from headwater.errors import InputError
 from headwater.language.binder import bind_script
 from headwater.language.catalog import Derived
@@ -24,11 +23,12 @@ from headwater.model.history import History
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.operators.base import Step
+from headwater.runtime.executor import Executor
 from headwater.runtime.explain import explain
-from headwater.runtime.inprocess import Runner
 from headwater.runtime.json_values import encoder
 from headwater.runtime.planning import are_chronons, over_recorded, planned
 from headwater.runtime.recording import Tick, read_recording
+from headwater.runtime.stepping import Stepped, StepRunner
 from headwater.settings import Settings
 
 
@@ -62,8 +62,14 @@ def replay(
     batch: int | None = None,
     open_ended: bool = False,
     history: bool = False,
+    shards: int = 1,
+    executor: Executor | None = None,
+    folder: Path | None = None,
 ) -> list[str]:
-    """The lines that the script's queries give for the recording; all of the input is checked before anything runs."""
+    """The lines that the script's queries give for the recording; all of the input is checked before anything runs.
+
+    They are the same for any number of shards and any executor; one that is not this process needs a folder for the state.
+    """
     queries = [script.result] if script.result else list(script.named)
     if not queries and not script.answers:
         raise InputError("NO_QUERY", "the script has no query", hint="Add a SELECT, or CREATE STREAM name AS SELECT …")
@@ -75,7 +81,9 @@ def replay(
     outputs = [_Output(q.name, q.plan.schema) for q in queries]
     chronons = {name: are_chronons(e for tick in ticks for e in tick.elements.get(name, ())) for name in schemas}
     plans = {q.name: planned(over_recorded(q.plan, chronons), script.settings).plan for q in queries}
-    steps = _run(queries, plans, ticks, schemas, consistency)
+    stepped = [Stepped(q.name, plans[q.name], _is_speculative(q, consistency)) for q in queries]
+    runner = StepRunner(stepped, shards=shards, folder=folder, executor=executor)
+    steps = (runner.tick(tick.deltas(schemas), tick.frontiers) for tick in ticks)
     if history:
         deltas: defaultdict[str, list[Delta]] = defaultdict(list)
         for step in steps:
@@ -90,26 +98,6 @@ def _ended(ticks: Sequence[Tick], schemas: dict[str, Schema]) -> list[Tick]:
     """The last tick also says that nothing more comes."""
     everything = dict.fromkeys(schemas, INFINITY)
     return [*ticks[:-1], Tick(ticks[-1].elements, everything)]
-
-
-def _run(
-    queries: Sequence[Query],
-    plans: Mapping[str, Plan],
-    ticks: Sequence[Tick],
-    schemas: dict[str, Schema],
-    consistency: str | None,
-) -> Iterator[dict[str, Step]]:
-    """The steps of all queries, tick by tick. Queries of one consistency share a graph."""
-    groups: defaultdict[bool, dict[str, Plan]] = defaultdict(dict)
-    for query in queries:
-        groups[_is_speculative(query, consistency)][query.name] = plans[query.name]
-    runners = [Runner(its, speculative=speculative) for speculative, its in groups.items()]
-    for tick in ticks:
-        deltas = tick.deltas(schemas)
-        steps: dict[str, Step] = {}
-        for runner in runners:
-            steps.update(runner.tick(deltas, tick.frontiers))
-        yield steps
 
 
 def _is_speculative(query: Query, consistency: str | None) -> bool:

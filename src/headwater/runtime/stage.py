@@ -116,7 +116,7 @@ class Stage:
         wanted = {edge.node for edge in edges} | {self._layout.graph.queries[q] for q in self._level.queries}
         parts: dict[int, list[Delta]] = {i: [] for i in wanted}
         made: dict[int, Step] = {}
-        for arrived, until in portions(self._arrived(bundles, now)):
+        for arrived, until in portions(self._arrived(bundles, now), self._tick.portion):
             newest = {name: min(time, until) for name, time in now.newest.items()}
             made = self._steps(arrived, newest, records)
             for i in wanted:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from headwater.algebra.nodes import Plan
 from headwater.model.delta import Delta
 from headwater.model.time import BEGINNING
-from headwater.operators.base import Step
+from headwater.operators.base import Buffered, Step
 from headwater.operators.constant import ConstantOperator
 from headwater.runtime.executor import Executor, LocalExecutor, Records, TickJob, TickResult
 from headwater.runtime.graph import Graph
@@ -60,10 +60,11 @@ class StepRunner:
         shards: int = 1,
         folder: Path | None = None,
         executor: Executor | None = None,
+        portion: int | None = None,
     ) -> None:
         self.layout = cut(graph_of(queries))
         self._shards, self._executor = shards, executor or LocalExecutor()
-        self._folder = folder
+        self._folder, self._portion = folder, portion
         self._records: Records = {}
         self._constants = constants_of(self.layout)
         self._frontiers = dict.fromkeys(self.layout.graph.sources, BEGINNING)
@@ -79,6 +80,11 @@ class StepRunner:
             for name, schema in schemas.items()
         }
 
+    def buffered(self) -> Buffered:
+        """What all operators keep."""
+        kept = [record for its in self._records.values() for record in its.values()]
+        return Buffered(sum(r["rows"] for r in kept), sum(r["bytes"] for r in kept))
+
     def run(self, deltas: Mapping[str, Delta], frontiers: Mapping[str, int]) -> TickResult:
         known = {name: delta for name, delta in deltas.items() if name in self._frontiers}
         for name, frontier in frontiers.items():
@@ -87,7 +93,9 @@ class StepRunner:
         for name, delta in known.items():
             self._newest[name] = max(self._newest.get(name, BEGINNING), delta.largest_start())
         self._ticks += 1
-        tick = Tick(self._ticks, self._shards, given=dict(self._frontiers), newest=dict(self._newest))
+        tick = Tick(
+            self._ticks, self._shards, given=dict(self._frontiers), newest=dict(self._newest), portion=self._portion
+        )
         job = TickJob(
             tick,
             self.layout,

@@ -33,6 +33,8 @@ class Tick:
     """Streams of late or malformed rows, and the stream whose rows they are: time is the same for both."""
     ended: frozenset[str] = frozenset()
     """Streams from which nothing will come after this tick."""
+    portion: int | None = None
+    """How many rows a level takes at once; None: as many as run fastest."""
 
 
 class Progress(NamedTuple):
@@ -53,6 +55,7 @@ def progress(tick: Tick, seen: Mapping[str, Sequence[Seen]]) -> Progress:
     newest = dict(tick.newest)
     for name, parts in seen.items():
         newest[name] = max(newest.get(name, BEGINNING), *(part.newest for part in parts if part.rows), BEGINNING)
+    newest |= {child: newest.get(parent, BEGINNING) for child, parent in tick.follows.items()}
     return Progress(frontiers, newest, clocks)
 
 

@@ -38,6 +38,7 @@ def _plans(left: n.Source, right: n.Source) -> dict[str, n.Plan]:
         "refreshed": n.Sample(window, 4, 3),
         "stamped": n.Istream(n.Stamp(left, "instant")),
         "hops": n.HopWindow(left, 4, 2),
+        "slices": _over_slices(left, key),
         "sessions": n.SessionWindow(left, 2, (key,)),
         "top": n.TopK(window, (n.SortKey("x"),), 1, partition=(key,)),
         "numbers": n.TopK(window, (n.SortKey("x", descending=True),), rank="number"),
@@ -45,6 +46,13 @@ def _plans(left: n.Source, right: n.Source) -> dict[str, n.Plan]:
     plans |= {kind.name: n.SetOperation(window, n.TimeWindow(right, 10), kind) for kind in n.SetKind}
     plans |= {kind.value: n.Join(window, n.TimeWindow(right, 10), kind, ((key, other),)) for kind in n.JoinKind}
     return plans
+
+
+def _over_slices(source: n.Source, key: str) -> n.Plan:
+    """Rows put together before they are aggregated."""
+    parts = (n.AggregateCall("SUM", "part", pa.int64(), "i"), n.AggregateCall("MAX", "most", pa.float64(), "x"))
+    calls = (n.AggregateCall("SUM", "sum", pa.int64(), "part"), n.AggregateCall("MAX", "max", pa.float64(), "most"))
+    return n.Aggregate(n.PreAggregate(n.TimeWindow(source, 10, 2), (key,), parts), (key,), calls)
 
 
 def _type_of(function: str) -> pa.DataType:

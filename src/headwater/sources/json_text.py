@@ -17,8 +17,8 @@ from headwater.sources.csv_text import ParsedText
 from headwater.sources.text_lines import TextLines, count_lines, is_utf8
 
 _ROW = re.compile(r" in row \d+$")
-_NOT_JSON = "CASE WHEN NOT json_valid(x) AND NOT regexp_matches(x, '(?i)nan|inf') THEN 'this is not JSON'"
-_NO_OBJECT = "WHEN json_valid(x) AND json_type(x) <> 'OBJECT' THEN 'this is no JSON object'"
+_NOT_JSON = "CASE WHEN NOT ok AND NOT regexp_matches(x, '(?i)nan|inf') THEN 'this is not JSON'"
+_NO_OBJECT = "WHEN top <> 'OBJECT' THEN 'this is no JSON object'"
 
 
 @frozen
@@ -70,11 +70,16 @@ class JsonText:
         """What can be said of all lines at once: no JSON at all, or values of another kind in plain columns."""
         texts = lines.texts(np.ones(len(lines), np.bool_))
         texts = where(nulls(reasons), texts, "{}")
-        checks = " ".join(_wrong_kind(f) for f in self.schema if _KINDS.get(_kind(f.type)) and '"' not in f.name)
-        relation = (
-            connection().from_arrow(pa.table({"x": texts})).project(f"{_NOT_JSON} {_NO_OBJECT} {checks} END AS r")
+        plain = [f for f in self.schema if _KINDS.get(_kind(f.type)) and '"' not in f.name]
+        paths = ", ".join(map(_path, plain)) or "'$'"
+        checks = " ".join(_wrong_kind(f, i) for i, f in enumerate(plain, 1))
+        valid_lines = connection().from_arrow(pa.table({"x": texts})).project("x, json_valid(x) AS ok")
+        # All columns in one call: each call reads the text once more.
+        kinds = valid_lines.project(
+            f"x, ok, CASE WHEN ok THEN json_type(x) END AS top, CASE WHEN ok THEN json_type(x, [{paths}]) END AS kinds"
         )
-        return relation.to_arrow_table().column("r").combine_chunks().cast(pa.string())
+        found = kinds.project(f"{_NOT_JSON} {_NO_OBJECT} {checks} END AS r").to_arrow_table()
+        return found.column("r").combine_chunks().cast(pa.string())
 
     def _search(self, lines: TextLines, low: int, high: int, found: _Found) -> None:
         """Halve what cannot be read until only single lines are left: as many steps as there are bad lines, and a few."""
@@ -159,10 +164,14 @@ def _kind(type_: pa.DataType) -> str:
     return "" if pa.types.is_nested(type_) or pa.types.is_decimal(type_) else "text"
 
 
-def _wrong_kind(field: Field) -> str:
+def _path(field: Field) -> str:
+    """Where its value is, as a literal."""
+    return "'$.\"" + field.name.replace("'", "''") + "\"'"
+
+
+def _wrong_kind(field: Field, place: int) -> str:
     """A WHEN that says what is wrong with a value of another kind. Numbers beyond 64 bits are left to the reader."""
-    path = "'$.\"" + field.name.replace("'", "''") + "\"'"
     allowed = ", ".join(f"'{kind}'" for kind in (*_KINDS[_kind(field.type)], "NULL"))
     start = f'column "{field.name}" is {sql_name(field.type)}, which '.replace("'", "''")
-    shown = f"left(CAST(json_extract(x, {path}) AS VARCHAR), 100)"
-    return f"WHEN json_valid(x) AND json_type(x, {path}) NOT IN ({allowed}) THEN concat('{start}', {shown}, ' is not')"
+    shown = f"left(CAST(json_extract(x, {_path(field)}) AS VARCHAR), 100)"
+    return f"WHEN kinds[{place}] NOT IN ({allowed}) THEN concat('{start}', {shown}, ' is not')"

@@ -23,6 +23,7 @@ from headwater.model.history import History, show
 from headwater.model.time import BEGINNING, INFINITY, render
 from headwater.model.validity import StreamValidator
 from headwater.runtime.inprocess import Runner
+from headwater.runtime.stepping import Stepped, StepRunner
 from headwater.state.store import FileStore, Store
 from headwater.testing.choices import Choices, Dice
 from headwater.testing.generate import Case, Streams, StreamShape, cut, reorder, shift, whole, with_ghosts
@@ -112,7 +113,7 @@ def _before(trial: Trial) -> Streams:
 # -- the trials -----------------------------------------------------------------------------------------------------
 
 
-KINDS = ("as given", "reordered", "ghosts", "2 shards", "5 shards", "later", "files", "restarted")
+KINDS = ("as given", "reordered", "ghosts", "2 shards", "5 shards", "levels", "later", "files", "restarted")
 
 
 def _trials(case: Case, kinds: Sequence[str]) -> Iterator[Trial]:
@@ -147,7 +148,7 @@ def _trial(case: Case, dice: Choices, name: str, *, speculative: bool, look: boo
     elif name == "later":
         later = _FAR - _FAR % period(case.plan)
         streams = {n: shift(s, later) for n, s in streams.items()}
-    shards = {"2 shards": 2, "5 shards": 5}.get(name, 1)
+    shards = {"2 shards": 2, "5 shards": 5, "levels": 3}.get(name, 1)
     ticks = _ticks(dice, streams)
     restarts: dict[int, int] = {}
     if name == "restarted":
@@ -185,15 +186,19 @@ class _Run:
         else:
             self._check(expected, self._runner(None))
 
-    def _runner(self, store: Store | None) -> Runner:
+    def _runner(self, store: Store | None) -> Runner | StepRunner:
+        if self.trial.name == "levels":  # cut into levels as on Spark, and every tick into portions of a few rows
+            query = Stepped("q", self.plan, self.trial.speculative)
+            return StepRunner([query], shards=self.trial.shards, portion=4)
         return Runner({"q": self.plan}, speculative=self.trial.speculative, store=store, shards=self.trial.shards)
 
-    def _check(self, expected: History, runner: Runner) -> None:
+    def _check(self, expected: History, runner: Runner | StepRunner) -> None:
         for i, tick in enumerate(self.trial.ticks):
             self._tick(runner, tick, f"tick {i}")
             if i == self.trial.look_at and self.so_far is not None:
                 self._compare_so_far(self.so_far)
             if i in self.trial.restarts:
+                assert isinstance(runner, Runner)
                 restart(runner, self.trial.restarts[i])
         end = dict.fromkeys(self.frontiers, (Stable(INFINITY),))
         self._tick(runner, end, "the end")
@@ -202,12 +207,12 @@ class _Run:
         kept = runner.buffered().rows
         if kept:
             raise CheckError(f"{kept} rows are still kept after the end")
-        if left := saved_segments(runner):
+        if isinstance(runner, Runner) and (left := saved_segments(runner)):
             raise CheckError(f"segments are still kept after the end: {', '.join(left)}")
         answer = self._history("the end")
         self._compare(answer.shift(-self.trial.later) if self.trial.later else answer, expected, "at the end")
 
-    def _tick(self, runner: Runner, tick: Tick, name: str) -> None:
+    def _tick(self, runner: Runner | StepRunner, tick: Tick, name: str) -> None:
         deltas = {n: whole(self.schemas[n], part) for n, part in tick.items()}
         for n, part in tick.items():
             self.frontiers[n] = max([self.frontiers[n], *(e.at for e in part if isinstance(e, Stable))])

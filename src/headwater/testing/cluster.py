@@ -166,7 +166,8 @@ class Cluster:
 def _distribution() -> Path:
     """Spark as it comes with PySpark."""
     found = find_spec("pyspark")
-    assert found is not None and found.origin is not None
+    assert found is not None
+    assert found.origin is not None
     return Path(found.origin).parent
 
 

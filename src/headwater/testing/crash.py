@@ -12,9 +12,11 @@ import json
 import multiprocessing
 import os
 import signal
+import sys
+import threading
 import traceback
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -23,8 +25,17 @@ from attrs import asdict, frozen
 
 from headwater.runtime import points
 
+ANY_POINT = "at any point"
+ANY_CALL = "at any call"
+"""Not a point: the count is one of all calls of functions in Python, so this is any moment at all."""
+
 _CRASH = "HEADWATER_CRASH"
-_PRELOADED = ["headwater.engine", "headwater.sinks.file_sink", "headwater.sinks.memory_sink", "headwater.testing.crash"]
+_preloaded = ["headwater.engine", "headwater.sources.connectors", "headwater.sinks.file_sink", "headwater.testing.crash"]
+
+
+def preload(*modules: str) -> None:
+    """Let the server import these as well. Before the first child."""
+    _preloaded.extend(m for m in modules if m not in _preloaded)
 
 
 @frozen
@@ -68,10 +79,11 @@ def in_child(
     server that has everything imported and has no threads yet, so one costs a few milliseconds.
     """
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(_PRELOADED)
+    context.set_forkserver_preload(_preloaded)
     here, there = context.Pipe(duplex=False)
     process = context.Process(target=_child, args=(there, os.getcwd(), crash, function, args, options))
-    process.start()
+    with _path_told():
+        process.start()
     there.close()
     try:
         process.join(patience if after is None else after)
@@ -82,6 +94,19 @@ def in_child(
             process.kill()
             process.join()
     return _ended(process.exitcode, here)
+
+
+@contextmanager
+def _path_told() -> Iterator[None]:
+    """The server, which the first child starts, looks for modules where this process does."""
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    try:
+        yield
+    finally:
+        os.environ.pop("PYTHONPATH")
+        if before is not None:
+            os.environ["PYTHONPATH"] = before
 
 
 def _ended(exit_code: int | None, answers: Connection) -> Ended:
@@ -111,9 +136,25 @@ def _child(
 
 def _arm(crash: Crash) -> None:
     """In this process, and in those that it starts."""
+    if crash.at == ANY_CALL:
+        _count_calls(crash.count)
+        return
     os.environ[_CRASH] = json.dumps({**asdict(crash), "driver": os.getpid()})
     os.environ[points.NAMED_BY] = f"{__name__}:at_point"
     points.tell(at_point)
+
+
+def _count_calls(left: int) -> None:
+    """Die after so many calls, of all threads together."""
+
+    def called(frame: Any, event: str, argument: Any) -> None:
+        nonlocal left
+        left -= event == "call"
+        if left <= 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.setprofile(called)
+    sys.setprofile(called)
 
 
 _times = 0
@@ -125,7 +166,7 @@ def at_point(name: str) -> None:
     told = json.loads(os.environ[_CRASH])
     driver = told.pop("driver")
     crash = Crash(**told)
-    if name != crash.at:
+    if crash.at not in (name, ANY_POINT):
         return
     _times += 1
     if _times != crash.count or not _is_first(crash.once):

@@ -16,6 +16,8 @@ from headwater.bench.engine.data import Data
 _PILOT_FILES = 2
 _PATIENCE = 5
 """A run may take so many times as long as planned before it is given up."""
+_ANSWER_SECONDS = 600
+"""Answers are written down, which may take longer than finding them."""
 
 Say = Callable[[str], None]
 Lane = tuple[str, str]
@@ -76,18 +78,18 @@ def compare(
     for case in cases:
         line = Line(case, checked=small.rows(case.streams))
         for competitor in competitors:
-            line.answers[competitor.name] = _answer(competitor, case, small, limit * _PATIENCE)
+            line.answers[competitor.name] = _answer(competitor, case, small)
             say(f"{case.title}: {competitor.name} answers {_told(line.answers[competitor.name])}")
         _measure(competitors, line, data, repeat, limit, say)
         lines.append(line)
     return Comparison(data, tuple(lines), versions, repeat, limit)
 
 
-def _answer(competitor: Competitor, case: Case, data: Data, limit: float) -> Digest | Skipped:
+def _answer(competitor: Competitor, case: Case, data: Data) -> Digest | Skipped:
     folder = Path(tempfile.mkdtemp(prefix="headwater-bench-"))
     try:
         fmt = competitor.formats[0]
-        found = competitor.run(case, data, fmt, answer=folder / "answer", limit=limit)
+        found = competitor.run(case, data, fmt, answer=folder / "answer", limit=_ANSWER_SECONDS)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     if isinstance(found, Skipped):
@@ -97,15 +99,13 @@ def _answer(competitor: Competitor, case: Case, data: Data, limit: float) -> Dig
 
 
 def _measure(competitors: Sequence[Competitor], line: Line, data: Data, repeat: int, limit: float, say: Say) -> None:
-    lanes = [
-        (competitor, fmt)
-        for competitor in competitors
-        for fmt in competitor.formats
-        if not isinstance(line.answers[competitor.name], Skipped)
-    ]
+    lanes = []
     for competitor in competitors:
-        if isinstance(skipped := line.answers[competitor.name], Skipped):
-            line.best |= {(competitor.name, fmt): skipped for fmt in competitor.formats}
+        answered = line.answers[competitor.name]
+        if isinstance(answered, Skipped) and answered.cannot:
+            line.best |= {(competitor.name, fmt): answered for fmt in competitor.formats}
+        else:
+            lanes += [(competitor, fmt) for fmt in competitor.formats]
     parts: dict[Lane, Data] = {}
     for competitor, fmt in lanes:  # warms up, and tells how much it can do
         pilot = data.prefix(_PILOT_FILES)

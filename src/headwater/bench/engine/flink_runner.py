@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
+import tempfile
 import threading
-import time
 from collections import Counter
 from queue import Queue
 from typing import IO, TYPE_CHECKING
@@ -22,9 +23,13 @@ if TYPE_CHECKING:  # not on our path: the environment of Flink has it
     from pyflink.table import Table, TableDescriptor, TableEnvironment  # pyrefly: ignore[missing-import]
 
 
+_CHANGE = re.compile(r"([+-][IUD])\[(.*)\]$")
+
+
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # whatever Java and libraries print is not an answer
+    printed = tempfile.TemporaryFile()  # noqa: SIM115 - what Java and libraries print is not an answer
+    os.dup2(printed.fileno(), 1)
     try:
         import pyflink.version  # pyrefly: ignore[missing-import]
 
@@ -37,7 +42,7 @@ def main() -> None:
     while True:
         line = requests.get()
         try:
-            _say(answers, _run(json.loads(line)))
+            _say(answers, _run(json.loads(line), printed))
         except Exception as problem:
             _say(answers, {"error": _reason(problem)})
 
@@ -62,7 +67,7 @@ def _reason(problem: Exception) -> str:
     return (messages[-1] if causes else messages[0]) if messages else type(problem).__name__
 
 
-def _run(request: dict) -> dict:
+def _run(request: dict, printed: IO[bytes]) -> dict:
     from pyflink.table import TableDescriptor  # pyrefly: ignore[missing-import]
 
     environment = _environment(request["parallelism"])
@@ -74,7 +79,7 @@ def _run(request: dict) -> dict:
     if not request["answer"]:
         return {"seconds": _insert(query, TableDescriptor.for_connector("blackhole").build())}
     if request["revises"]:
-        return {"seconds": _write_what_is_left(query, request["answer"])}
+        return {"seconds": _write_what_is_left(query, request["answer"], printed)}
     files = TableDescriptor.for_connector("filesystem").format("csv").option("path", f"file://{request['answer']}")
     return {"seconds": _insert(query, files.build())}
 
@@ -114,17 +119,22 @@ def _insert(query: Table, sink: TableDescriptor) -> float:
     return job.get_job_execution_result().result().get_net_runtime() / 1000
 
 
-def _write_what_is_left(query: Table, folder: str) -> float:
-    """A result that is revised cannot be written to files as it comes."""
-    began = time.perf_counter()
-    left: Counter[tuple[str, ...]] = Counter()
-    with query.execute().collect() as rows:
-        for row in rows:
-            left[tuple(map(str, row))] += 1 if row.get_row_kind().name in ("INSERT", "UPDATE_AFTER") else -1
+def _write_what_is_left(query: Table, folder: str, printed: IO[bytes]) -> float:
+    """A result that is revised cannot be written to files as it comes, but printed: +I[1, 2026-01-01T00:02:10]."""
+    from pyflink.table import TableDescriptor  # pyrefly: ignore[missing-import]
+
+    printed.seek(0)
+    printed.truncate()
+    seconds = _insert(query, TableDescriptor.for_connector("print").build())
+    printed.seek(0)
+    left: Counter[str] = Counter()
+    for line in printed:
+        if change := _CHANGE.search(line.decode()):
+            left[change[2]] += 1 if change[1] in ("+I", "+U") else -1
     os.makedirs(folder)
     with open(os.path.join(folder, "left.csv"), "w", encoding="utf-8") as out:
-        out.writelines(",".join(values) + "\n" for values in left.elements())
-    return time.perf_counter() - began
+        out.writelines(values.replace(", ", ",") + "\n" for values in left.elements())
+    return seconds
 
 
 if __name__ == "__main__":

@@ -117,7 +117,7 @@ def _story(line: Line) -> str:
 
 
 def _cut(reason: str) -> str:
-    reason = reason.strip().rstrip(".")
+    reason = reason.strip().rstrip(".;")
     return reason if len(reason) <= _SHOWN else reason[: _SHOWN - 1] + "…"
 
 

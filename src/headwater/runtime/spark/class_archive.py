@@ -1,7 +1,7 @@
-"""Spark's classes as the virtual machine keeps them, so that Spark starts in about half the time.
+"""Spark's classes as the virtual machine keeps them, so that Spark starts with a third to a half less work.
 
-``python -m headwater.runtime.spark.class_archive`` makes the archive, once for a Java and a version of Spark: it starts Spark,
-does a little of everything a tick does, and lets Java write what it loaded. Java ignores an archive that does not fit.
+``python -m headwater.runtime.spark.class_archive`` makes the archive, once for a Java and a version of Spark: it starts
+Spark, does a little of everything a tick does, and lets Java write what it loaded. Java ignores one that does not fit.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 import tempfile
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headwater.runtime.spark.java import Java, cache_folders, find_java
 
@@ -97,9 +97,10 @@ def _train() -> None:
             query.awaitTermination()
     gateway = SparkContext._gateway
     assert gateway is not None
+    java: Any = gateway.proc
     gateway.shutdown()
-    gateway.proc.stdin.close()
-    gateway.proc.wait()
+    java.stdin.close()
+    java.wait()
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from attrs import field, frozen
 
 from headwater.language.types import duckdb_name, infer
 from headwater.operators.expression import connection
-from headwater.runtime.spark.spark_values import NotNative, literal, spark_type
+from headwater.runtime.spark.spark_values import NotNativeError, literal, spark_type
 
 HUGE = pa.uint64()
 """Stands for DuckDB's integers beyond BIGINT, of which there are constants only."""
@@ -49,10 +49,10 @@ def _computed(sql: str, type_: pa.DataType | None) -> tuple[object, pa.DataType]
     try:
         found, inexact = infer(wanted, ())
         if inexact or pa.types.is_null(found):
-            raise NotNative(sql)
+            raise NotNativeError(sql)
         value = connection().sql(f"SELECT {wanted} AS value").to_arrow_table().column(0)[0].as_py()
     except (duckdb.Error, KeyError, OverflowError, ValueError, pa.ArrowInvalid) as problem:
-        raise NotNative(sql) from problem
+        raise NotNativeError(sql) from problem
     return value, found
 
 
@@ -63,9 +63,9 @@ def inferred(template: str, *operands: Typed) -> pa.DataType:
     try:
         found, inexact = infer(template.format(*shapes, args=", ".join(shapes)), columns)
     except (duckdb.Error, KeyError) as problem:
-        raise NotNative(template) from problem
+        raise NotNativeError(template) from problem
     if inexact:
-        raise NotNative(template)
+        raise NotNativeError(template)
     return found
 
 
@@ -79,7 +79,7 @@ def widened(value: Typed, type_: pa.DataType) -> str:
     if value.type == type_:
         return value.text
     if not _widens(value.type, type_):
-        raise NotNative(f"{value.type} as {type_}")
+        raise NotNativeError(f"{value.type} as {type_}")
     return f"CAST({value.text} AS {spark_type(type_)})"
 
 
@@ -102,7 +102,7 @@ def as_decimal(type_: pa.DataType) -> tuple[int, int]:
     if pa.types.is_decimal(type_):
         return type_.precision, type_.scale
     if type_ not in _DIGITS:
-        raise NotNative(f"{type_} as DECIMAL")
+        raise NotNativeError(f"{type_} as DECIMAL")
     return _DIGITS[type_], 0
 
 
@@ -125,7 +125,7 @@ def comparable(left: Typed, right: Typed) -> pa.DataType:
     fraction = max(scale, other_scale)
     digits = max(precision - scale, other_precision - other_scale) + fraction
     if digits > 38:
-        raise NotNative(f"{ours} compared with {theirs}")
+        raise NotNativeError(f"{ours} compared with {theirs}")
     return pa.decimal128(digits, fraction)
 
 
@@ -142,7 +142,7 @@ def cast(value: Typed, type_: pa.DataType, *, attempt: bool) -> str:
     decimal = pa.types.is_decimal(old) and (pa.types.is_decimal(new) or pa.types.is_string(new))
     day = (old, new) == (pa.timestamp("us"), pa.date32())
     if not (whole or logical or decimal or day or pa.types.is_null(old) or _widens(old, new)):
-        raise NotNative(f"CAST from {old} to {new}")
+        raise NotNativeError(f"CAST from {old} to {new}")
     return f"{_WORDS[attempt]}({value.text} AS {spark_type(new)})"
 
 
@@ -153,11 +153,11 @@ def truncated(value: Typed, type_: pa.DataType, *, attempt: bool) -> str:
     """CAST(TRUNC(value) AS an integer): what Spark's own CAST does, but for 2^63, which it lets pass as 2^63 - 1."""
     word, name = _WORDS[attempt], spark_type(type_)
     if type_ not in _DIGITS:
-        raise NotNative(f"TRUNC as {type_}")
+        raise NotNativeError(f"TRUNC as {type_}")
     if value.type in _DIGITS or pa.types.is_decimal(value.type):
         return f"{word}({value.text} AS {name})"
     if value.type not in (pa.float32(), pa.float64()):
-        raise NotNative(f"TRUNC of {value.type}")
+        raise NotNativeError(f"TRUNC of {value.type}")
     real = f"CAST({value.text} AS DOUBLE)" if pa.types.is_float32(value.type) else value.text
     if type_ != pa.int64():
         return f"{word}({real} AS {name})"
@@ -167,14 +167,14 @@ def truncated(value: Typed, type_: pa.DataType, *, attempt: bool) -> str:
 def whole(function: str, value: Typed, type_: pa.DataType) -> str:
     """CAST(CEIL(value) AS BIGINT), or of FLOOR. Spark's own stop at the ends of BIGINT, DuckDB's CAST refuses them."""
     if type_ != pa.int64():
-        raise NotNative(f"{function} as {type_}")
+        raise NotNativeError(f"{function} as {type_}")
     kind = inferred(f"{function}({{0}})", value)
     if value.type in _DIGITS and kind in _DIGITS:
         return f"CAST({value.text} AS BIGINT)"
     if pa.types.is_decimal(value.type) and pa.types.is_decimal(kind):
         return f"CAST({function}({value.text}) AS BIGINT)"
     if not pa.types.is_floating(kind):
-        raise NotNative(f"{function} of {value.type}")
+        raise NotNativeError(f"{function} of {value.type}")
     real = widened(value, pa.float64())
     inside = f"{real} >= -9.223372036854775808E18D AND {real} < {_FURTHEST}"
     return f"CASE WHEN {inside} THEN {function}({real}) ELSE CAST({real} * 2 AS BIGINT) END"
@@ -185,7 +185,7 @@ def interval(sql: str) -> tuple[int, int, int]:
     try:
         value = connection().sql(f"SELECT {sql} AS value").to_arrow_table().column(0)[0].as_py()
     except (duckdb.Error, pa.ArrowInvalid) as problem:
-        raise NotNative(sql) from problem
+        raise NotNativeError(sql) from problem
     if value is None:
-        raise NotNative(sql)
+        raise NotNativeError(sql)
     return value.months, value.days, value.nanoseconds

@@ -6,7 +6,7 @@ import re
 
 import pyarrow as pa
 
-from headwater.runtime.spark.spark_values import NotNative, literal
+from headwater.runtime.spark.spark_values import NotNativeError, literal
 
 _PIECES = re.compile(r"%-?[A-Za-z%]|[^%]+|%", re.DOTALL)
 _LETTERS = {
@@ -60,10 +60,10 @@ def formatted(moment: str, pattern: str) -> str:
         elif piece in _LETTERS:
             letters += _LETTERS[piece]
         elif piece.startswith("%") and piece != "%%":
-            raise NotNative(f"STRFTIME with {piece}")
+            raise NotNativeError(f"STRFTIME with {piece}")
         else:
             letters += f"'{piece.replace('%%', '%').replace(chr(39), chr(39) * 2)}'"
     finish()
     if not parts:
-        raise NotNative("STRFTIME without a pattern")
+        raise NotNativeError("STRFTIME without a pattern")
     return parts[0] if len(parts) == 1 else f"concat({', '.join(parts)})"

@@ -25,7 +25,7 @@ from headwater.model.schema import Schema
 from headwater.runtime.spark import conversions as to
 from headwater.runtime.spark.conversions import HUGE, Typed, comparable, constant, inferred, widened
 from headwater.runtime.spark.native_functions import call
-from headwater.runtime.spark.spark_values import NotNative, literal, quoted, spark_type
+from headwater.runtime.spark.spark_values import NotNativeError, literal, quoted, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -79,7 +79,7 @@ def to_spark(scalar: Scalar, schema: Schema) -> str | None:
         made = _Translation(schema).of(node)
         if made.literal is not None:
             return widened(made, scalar.type)
-    except (NotNative, SqlglotError):
+    except (NotNativeError, SqlglotError):
         return None
     return made.text if made.type == scalar.type else None
 
@@ -91,10 +91,10 @@ class _Translation:
     schema: Schema
 
     def of(self, node: exp.Expr) -> Typed:
-        """The node for Spark. Raises ``NotNative`` if that cannot be."""
+        """The node for Spark. Raises ``NotNativeError`` if that cannot be."""
         handler = _HANDLERS.get(type(node))
         if handler is None:
-            raise NotNative(type(node).__name__)
+            raise NotNativeError(type(node).__name__)
         if type(node) in _FOLDED and node.find(exp.Column) is None:
             return constant(_DIALECT.generate(node))
         return handler(self, node)
@@ -107,7 +107,7 @@ class _Translation:
 
     def column(self, node: exp.Column) -> Typed:
         if node.args.get("table") or node.name not in self.schema.names:
-            raise NotNative(node.name)
+            raise NotNativeError(node.name)
         type_ = self.schema.field(node.name).type
         spark_type(type_)
         return Typed(quoted(node.name), type_)
@@ -141,7 +141,7 @@ class _Translation:
         if isinstance(other, exp.Null):
             return Typed(f"({value.text} IS NULL)", pa.bool_())
         if not isinstance(other, exp.Boolean) or not pa.types.is_boolean(value.type):
-            raise NotNative("IS")
+            raise NotNativeError("IS")
         return Typed(f"({value.text} IS {'TRUE' if other.this else 'FALSE'})", pa.bool_())
 
     def comparison(self, node: exp.Binary) -> Typed:
@@ -150,7 +150,7 @@ class _Translation:
     def _compared(self, sign: str, left: Typed, right: Typed) -> str:
         type_ = comparable(left, right)
         if pa.types.is_nested(type_) or pa.types.is_null(type_):
-            raise NotNative(f"a comparison of {type_}")
+            raise NotNativeError(f"a comparison of {type_}")
         ours, theirs = widened(left, type_), widened(right, type_)
         return f"(NOT {ours} <=> {theirs})" if sign == "" else f"({ours} {sign} {theirs})"
 
@@ -162,7 +162,7 @@ class _Translation:
     def membership(self, node: exp.In) -> Typed:
         """As single comparisons: Spark looks a DOUBLE up in a table of bits, where -0.0 is not 0.0."""
         if not node.expressions or node.args.get("query"):
-            raise NotNative("IN")
+            raise NotNativeError("IN")
         value, listed = self.of(node.this), [self.of(e) for e in node.expressions]
         if value.type not in _REALS and all(comparable(value, one) == value.type for one in listed):
             self._compared("=", value, listed[0])
@@ -172,14 +172,14 @@ class _Translation:
     def like(self, node: exp.Like, escape: str = "") -> Typed:
         value, pattern = self.of(node.this), node.expression
         if not isinstance(pattern, exp.Literal) or not pattern.is_string or value.type != pa.string():
-            raise NotNative("LIKE")
+            raise NotNativeError("LIKE")
         word = "NOT LIKE" if node.args.get("negate") else "LIKE"
         text = literal(_like_pattern(pattern.name, escape), pa.string())
         return Typed(f"({value.text} {word} {text} ESCAPE '{_ESCAPE}')", pa.bool_())
 
     def like_with_escape(self, node: exp.Escape) -> Typed:
         if not isinstance(node.this, exp.Like) or not isinstance(node.expression, exp.Literal):
-            raise NotNative("ESCAPE")
+            raise NotNativeError("ESCAPE")
         return self.like(node.this, node.expression.name)
 
     def case(self, node: exp.Case) -> Typed:
@@ -210,7 +210,7 @@ class _Translation:
         if type_ in _INTEGERS or type_ in _REALS:
             return Typed(f"({widened(left, type_)} {sign} {widened(right, type_)})", type_)
         if not pa.types.is_decimal(type_) or type_.precision > _MOST_DIGITS:
-            raise NotNative(f"{sign} of type {type_}")
+            raise NotNativeError(f"{sign} of type {type_}")
         if sign == "*":
             return self._product(left, right, type_)
         text = f"{widened(left, type_)} {sign} {widened(right, type_)}"
@@ -219,7 +219,7 @@ class _Translation:
     def _product(self, left: Typed, right: Typed, type_: pa.DataType) -> Typed:
         sizes = [to.as_decimal(side.type) for side in (left, right)]
         if sum(precision for precision, _ in sizes) > _MOST_DIGITS:
-            raise NotNative("* of long DECIMALs")
+            raise NotNativeError("* of long DECIMALs")
         factors = [widened(side, pa.decimal128(*size)) for side, size in zip((left, right), sizes, strict=True)]
         return Typed(f"CAST({factors[0]} * {factors[1]} AS {spark_type(type_)})", type_)
 
@@ -228,7 +228,7 @@ class _Translation:
         left, right = self.of(node.this), self.of(node.expression)
         type_ = inferred("{0} / {1}", left, right)
         if type_ not in _REALS or not right.never_zero:
-            raise NotNative("/")
+            raise NotNativeError("/")
         text = f"({widened(left, type_)} / {widened(right, type_)})"
         return Typed(text if type_ == pa.float64() else f"CAST({text} AS FLOAT)", type_)
 
@@ -236,7 +236,7 @@ class _Translation:
         left, right = self.of(node.this), self.of(node.expression)
         type_ = inferred("{0} // {1}", left, right)
         if type_ not in _INTEGERS:
-            raise NotNative("//")
+            raise NotNativeError("//")
         divisor = widened(right, type_) if right.never_zero else f"nullif({widened(right, type_)}, {literal(0, type_)})"
         text = f"({widened(left, type_)} div {divisor})"
         return Typed(text if type_ == pa.int64() else f"CAST({text} AS {spark_type(type_)})", type_)
@@ -245,9 +245,9 @@ class _Translation:
         left, right = self.of(node.this), self.of(node.expression)
         type_ = inferred("{0} % {1}", left, right)
         if type_ not in (*_INTEGERS, *_REALS):
-            raise NotNative("%")
+            raise NotNativeError("%")
         if type_ in _REALS and not right.never_zero:
-            raise NotNative("%")
+            raise NotNativeError("%")
         value, divisor = widened(left, type_), widened(right, type_)
         guarded = divisor if right.never_zero else f"nullif({divisor}, {literal(0, type_)})"
         text = f"({value} % {guarded})"
@@ -262,7 +262,7 @@ class _Translation:
         value = self.of(node.this)
         type_ = inferred("-{0}", value)
         if type_ not in (*_INTEGERS, *_REALS) and not pa.types.is_decimal(type_):
-            raise NotNative("-")
+            raise NotNativeError("-")
         return Typed(f"(- {widened(value, type_)})", type_)
 
     def bits(self, node: exp.Binary) -> Typed:
@@ -270,13 +270,13 @@ class _Translation:
         sign = "&" if isinstance(node, exp.BitwiseAnd) else "|"
         type_ = inferred(f"({{0}} {sign} {{1}})", left, right)
         if type_ not in _INTEGERS:
-            raise NotNative(sign)
+            raise NotNativeError(sign)
         return Typed(f"({widened(left, type_)} {sign} {widened(right, type_)})", type_)
 
     def complement(self, node: exp.BitwiseNot) -> Typed:
         value = self.of(node.this)
         if value.type not in _INTEGERS or value.literal is not None:
-            raise NotNative("~")
+            raise NotNativeError("~")
         return Typed(f"(~ {value.text})", value.type)
 
     def shift_right(self, node: exp.BitwiseRightShift) -> Typed:
@@ -284,7 +284,7 @@ class _Translation:
         left, right = self.of(node.this), self.of(node.expression)
         type_ = inferred("({0} >> {1})", left, right)
         if type_ not in (pa.int32(), pa.int64()) or right.type not in _INTEGERS:
-            raise NotNative(">>")
+            raise NotNativeError(">>")
         value, by = widened(left, type_), right.text
         zero = literal(0, type_)
         shifted = f"shiftright({value}, CAST({by} AS INT))"
@@ -298,7 +298,7 @@ class _Translation:
         parts = [self.of(node.this), self.of(node.expression)]
         texts = [p.text if p.type == pa.string() else to.cast(p, pa.string(), attempt=False) for p in parts]
         if inferred("{0} || {1}", *parts) != pa.string():
-            raise NotNative("||")
+            raise NotNativeError("||")
         return Typed(f"concat({', '.join(texts)})", pa.string())
 
     # -- times ------------------------------------------------------------------------------------------------------
@@ -306,7 +306,7 @@ class _Translation:
     def _moved(self, moment: Typed, sign: str, by: exp.Expr) -> Typed:
         """A time and a length of time, or a date and days."""
         if sign == "*":
-            raise NotNative("*")
+            raise NotNativeError("*")
         length = _unwrapped(by)
         if isinstance(length, exp.Interval):
             return self._moved_by_constant(moment, sign, length)
@@ -320,7 +320,7 @@ class _Translation:
             return Typed(text, _MOMENT)
         days = self.of(by)
         if moment.type != pa.date32() or days.type not in _INTEGERS:
-            raise NotNative(f"{moment.type} {sign} {days.type}")
+            raise NotNativeError(f"{moment.type} {sign} {days.type}")
         text = f"date_from_unix_date(unix_date({moment.text}) {sign} {widened(days, pa.int32())})"
         return Typed(text, inferred(f"{{0}} {sign} {{1}}", moment, days))
 
@@ -341,7 +341,7 @@ class _Translation:
         if node.args["to"].this == exp.DType.TIMESTAMPNTZ:
             type_ = _MOMENT
         if type_ is None:
-            raise NotNative("CAST")
+            raise NotNativeError("CAST")
         if seconds := self._seconds(inner, type_):
             return seconds
         if isinstance(inner, exp.Anonymous) and inner.name in ("TRUNC", "CEIL", "FLOOR"):
@@ -363,7 +363,7 @@ class _Translation:
         """``{'name': value, …}``"""
         fields = [(e.name, self.of(e.expression)) for e in node.expressions if isinstance(e, exp.PropertyEQ)]
         if len(fields) < len(node.expressions) or any(pa.types.is_null(value.type) for _, value in fields):
-            raise NotNative("STRUCT")
+            raise NotNativeError("STRUCT")
         pairs = ", ".join(f"{literal(name, pa.string())}, {value.text}" for name, value in fields)
         return Typed(f"named_struct({pairs})", pa.struct([(name, value.type) for name, value in fields]))
 
@@ -397,7 +397,7 @@ def _like_pattern(pattern: str, escape: str) -> str:
         if sign == escape:
             escaped = next(rest, "")
             if escaped == "" or escaped not in ("%", "_", escape):
-                raise NotNative("LIKE with a stray sign of escape")
+                raise NotNativeError("LIKE with a stray sign of escape")
             made.append(f"{_ESCAPE}{escaped}" if escaped in ("%", "_", _ESCAPE) else escaped)
         else:
             made.append(_ESCAPE * 2 if sign == _ESCAPE else sign)

@@ -37,7 +37,7 @@ class SparkFeed:
             raise HeadwaterError("NOT_A_SPARK_SOURCE", f'Spark cannot read the source of stream "{self._stream}"')
         writer = frame.writeStream.foreachBatch(self._take).queryName(f"headwater: {self._stream}")
         assert self._core.checkpoint is not None
-        place = self._core.checkpoint.folder / "sources" / self._stream
+        place = self._core.checkpoint.source(self._stream)
         self._query = writer.option("checkpointLocation", place.absolute().as_uri()).start()
 
     def stop(self) -> None:
@@ -48,6 +48,8 @@ class SparkFeed:
                 self._last.finish(Stopped())
             self._query.stop()
             self._query = None
+
+    def look_again(self) -> None: ...
 
     def drained(self) -> bool:
         if self._query is None:

@@ -85,8 +85,9 @@ class SparkExecutor:
     def _program_of(self, job: TickJob) -> Program:
         """The graph, sent to the workers when it has changed."""
         if self._program is None or self._program[0] is not job.layout or self._program[1] is not job.stagers:
-            broadcast = self._spark.sparkContext.broadcast
-            made = Program.of(job.layout, job.stagers, broadcast)
+            if self._program is not None:
+                self._program[2].forget()
+            made = Program.of(job.layout, job.stagers, self._spark.sparkContext.broadcast)
             self._program = job.layout, job.stagers, made
         return self._program[2]
 

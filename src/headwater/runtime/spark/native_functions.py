@@ -15,7 +15,7 @@ from attrs import frozen
 
 from headwater.runtime.spark.conversions import Typed, inferred, widened
 from headwater.runtime.spark.datetime_text import formatted
-from headwater.runtime.spark.spark_values import NotNative, literal, quoted, spark_type
+from headwater.runtime.spark.spark_values import NotNativeError, literal, quoted, spark_type
 
 _INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 _REALS = (pa.float32(), pa.float64())
@@ -27,7 +27,7 @@ _SPACES = "".join(map(chr, [0x20, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 
 def _exactly(*types: pa.DataType) -> Callable[[Typed], str]:
     def convert(value: Typed) -> str:
         if value.type not in types:
-            raise NotNative(f"an argument of type {value.type}")
+            raise NotNativeError(f"an argument of type {value.type}")
         return value.text
 
     return convert
@@ -39,14 +39,14 @@ def _to(type_: pa.DataType) -> Callable[[Typed], str]:
 
 def _number(value: Typed) -> str:
     if value.type not in (*_INTEGERS, *_REALS) and not pa.types.is_decimal(value.type):
-        raise NotNative(f"an argument of type {value.type}")
+        raise NotNativeError(f"an argument of type {value.type}")
     return value.text
 
 
 def _count(value: Typed) -> str:
     """An INT; what is beyond is beyond the length of any string too."""
     if value.type not in _INTEGERS:
-        raise NotNative(f"an argument of type {value.type}")
+        raise NotNativeError(f"an argument of type {value.type}")
     if value.type == pa.int64():
         return f"CAST(least(greatest({value.text}, -2147483647L), 2147483647L) AS INT)"
     return widened(value, pa.int32())
@@ -79,7 +79,7 @@ class Native:
         if kinds and kinds[-1] == "*":
             kinds = [*kinds[:-1], *(kinds[-2] for _ in arguments[len(kinds) - 1 :])]
         if len(kinds) != len(arguments):
-            raise NotNative("another number of arguments")
+            raise NotNativeError("another number of arguments")
         texts = [_KINDS[kind](argument) for kind, argument in zip(kinds, arguments, strict=True)]
         text = self.text.format(*texts, args=", ".join(texts))
         return text if self.returns in (None, type_) else f"CAST({text} AS {spark_type(type_)})"
@@ -170,9 +170,9 @@ def call(name: str, arguments: Sequence[Typed]) -> Typed:
     for form in FUNCTIONS.get(name, ()):
         try:
             return Typed(form.build(arguments, type_), type_)
-        except NotNative:
+        except NotNativeError:
             continue
-    raise NotNative(name)
+    raise NotNativeError(name)
 
 
 # -- functions with rules of their own --------------------------------------------------------------------------------
@@ -188,14 +188,14 @@ def _same_type(name: str, arguments: Sequence[Typed]) -> Typed:
 def _extreme(name: str, arguments: Sequence[Typed]) -> Typed:
     made = _same_type(name, arguments)
     if pa.types.is_nested(made.type) or pa.types.is_boolean(made.type):
-        raise NotNative(name)
+        raise NotNativeError(name)
     return made
 
 
 def _exclusive_or(_name: str, arguments: Sequence[Typed]) -> Typed:
     type_ = inferred("XOR({args})", *arguments)
     if type_ not in _INTEGERS:
-        raise NotNative("XOR")
+        raise NotNativeError("XOR")
     left, right = (widened(a, type_) for a in arguments)
     return Typed(f"({left} ^ {right})", type_)
 
@@ -207,11 +207,11 @@ def _round(_name: str, arguments: Sequence[Typed]) -> Typed:
         digits = arguments[1].literal or ""
     type_ = inferred("ROUND({args})", *arguments)
     if not digits.isdecimal():
-        raise NotNative("ROUND")
+        raise NotNativeError("ROUND")
     if value.type in _INTEGERS and type_ == value.type:
         return Typed(value.text, type_)
     if not pa.types.is_decimal(value.type) or not pa.types.is_decimal(type_):
-        raise NotNative("ROUND")
+        raise NotNativeError("ROUND")
     return Typed(f"CAST(round({value.text}, {digits}) AS {spark_type(type_)})", type_)
 
 
@@ -221,7 +221,7 @@ def _field(_name: str, arguments: Sequence[Typed]) -> Typed:
     names = [f.name for f in struct.type]
     written = (name.literal or "")[1:-1].replace("''", "'")
     if written not in names or len({n.casefold() for n in names}) < len(names):
-        raise NotNative("STRUCT_EXTRACT")
+        raise NotNativeError("STRUCT_EXTRACT")
     return Typed(f"{struct.text}.{quoted(written)}", type_)
 
 
@@ -233,7 +233,7 @@ def _truncate(_name: str, arguments: Sequence[Typed]) -> Typed:
     type_ = inferred("DATE_TRUNC({args})", unit, value)
     word = (unit.literal or "").strip("'")
     if word not in _UNITS:
-        raise NotNative("DATE_TRUNC")
+        raise NotNativeError("DATE_TRUNC")
     text = f"date_trunc('{word.upper()}', {widened(value, _MOMENT)})"
     return Typed(text if type_ == _MOMENT else f"CAST({text} AS {spark_type(type_)})", type_)
 
@@ -242,14 +242,14 @@ def _days_between(_name: str, arguments: Sequence[Typed]) -> Typed:
     unit, start, end = arguments
     type_ = inferred("DATE_DIFF({args})", *arguments)
     if unit.literal != "'day'" or (start.type, end.type) != (pa.date32(), pa.date32()):
-        raise NotNative("DATE_DIFF")
+        raise NotNativeError("DATE_DIFF")
     return Typed(f"(CAST(unix_date({end.text}) AS BIGINT) - unix_date({start.text}))", type_)
 
 
 def _text_of_time(_name: str, arguments: Sequence[Typed]) -> Typed:
     moment, pattern = arguments
     if pattern.literal is None or pattern.type != pa.string():
-        raise NotNative("STRFTIME")
+        raise NotNativeError("STRFTIME")
     written = pattern.literal[1:-1].replace("''", "'")
     return Typed(formatted(widened(moment, _MOMENT), written), pa.string())
 
@@ -258,14 +258,14 @@ def _split_part(_name: str, arguments: Sequence[Typed]) -> Typed:
     """Part 0 is an error to Spark."""
     text, separator, part = arguments
     if (text.type, separator.type) != (pa.string(), pa.string()) or not part.never_zero:
-        raise NotNative("SPLIT_PART")
+        raise NotNativeError("SPLIT_PART")
     return Typed(f"split_part({text.text}, {separator.text}, {_count(part)})", pa.string())
 
 
 def _rounded_to_even(_name: str, arguments: Sequence[Typed]) -> Typed:
     value, digits = arguments
     if digits.literal != "0" or value.type != pa.float64():
-        raise NotNative("ROUND_EVEN")
+        raise NotNativeError("ROUND_EVEN")
     return Typed(f"rint({value.text})", pa.float64())
 
 
@@ -275,7 +275,7 @@ def _rounded_to_even(_name: str, arguments: Sequence[Typed]) -> Typed:
 def _length(_name: str, arguments: Sequence[Typed]) -> Typed:
     (array,) = arguments
     if not pa.types.is_list(array.type):
-        raise NotNative("LEN")
+        raise NotNativeError("LEN")
     return Typed(f"CAST(array_size({array.text}) AS BIGINT)", inferred("LEN({0})", array))
 
 
@@ -284,7 +284,7 @@ def _element(_name: str, arguments: Sequence[Typed]) -> Typed:
     array, place = arguments
     type_ = inferred("LIST_EXTRACT({args})", array, place)
     if not pa.types.is_list(array.type):
-        raise NotNative("LIST_EXTRACT")
+        raise NotNativeError("LIST_EXTRACT")
     at = _count(place)
     found = f"try_element_at({array.text}, {at if place.never_zero else f'nullif({at}, 0)'})"
     return Typed(found, type_)

@@ -79,7 +79,9 @@ def _taken(plan: n.PreAggregate) -> list[str]:
         taken = " AND ".join(tests) or "TRUE"
         columns.append(f"({taken}) AS {_valid(i)}")
         if call.function == "SUM":
-            columns.append(f"CASE WHEN {taken} THEN CAST({quoted(call.argument or '')} AS BIGINT) ELSE 0L END AS {_value(i)}")
+            columns.append(
+                f"CASE WHEN {taken} THEN CAST({quoted(call.argument or '')} AS BIGINT) ELSE 0L END AS {_value(i)}"
+            )
         elif call.function != "COUNT":
             columns.append(f"CASE WHEN {taken} THEN {quoted(call.argument or '')} END AS {_value(i)}")
     return columns
@@ -91,9 +93,14 @@ def _rows(plan: n.PreAggregate, grouped: DataFrame) -> DataFrame:
     keys, times = list(map(quoted, plan.keys)), [quoted(START), quoted(END)]
     if sums:
         carries = " OR ".join(f"{_value(i)} <> 0" for i in sums)
-        first = [*(f"{_value(i)} AS {_value(i)}" for i in sums), f"CASE WHEN {carries} THEN 1L ELSE {_ROWS} END AS {_ROWS}"]
+        first = [
+            *(f"{_value(i)} AS {_value(i)}" for i in sums),
+            f"CASE WHEN {carries} THEN 1L ELSE {_ROWS} END AS {_ROWS}",
+        ]
         rest = [*(f"0L AS {_value(i)}" for i in sums), f"CASE WHEN {carries} THEN {_ROWS} - 1L ELSE 0L END AS {_ROWS}"]
-        kept = [c for i, call in enumerate(plan.calls) for c in ([_valid(i)] if i in sums else [_valid(i), *_own(i, call)])]
+        kept = [
+            c for i, call in enumerate(plan.calls) for c in ([_valid(i)] if i in sums else [_valid(i), *_own(i, call)])
+        ]
         both = f"inline(array(struct({', '.join(first)}), struct({', '.join(rest)})))"
         grouped = grouped.selectExpr(*keys, *times, *kept, both)
     parts = [f"{_part(i, call)} AS {quoted(call.output)}" for i, call in enumerate(plan.calls)]

@@ -27,7 +27,7 @@ from headwater.operators.hop_window import HopWindowOperator
 from headwater.operators.time_window import TimeWindowOperator
 from headwater.runtime.spark.expressions import suits, to_spark
 from headwater.runtime.spark.live_columns import read_columns
-from headwater.runtime.spark.spark_values import NotNative, literal, quoted, spark_type
+from headwater.runtime.spark.spark_values import NotNativeError, literal, quoted, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -159,7 +159,7 @@ def _is_plain(schema: Schema) -> bool:
     try:
         for type_ in schema.types:
             spark_type(type_)
-    except NotNative:
+    except NotNativeError:
         return False
     return len(names) == len(schema) + len(RESERVED)
 
@@ -182,7 +182,9 @@ def with_elements(frame: DataFrame, time: str, schema: Schema) -> DataFrame:
     instant = moment if pa.types.is_integer(type_) else f"unix_micros({moment})"
     payload = frame.selectExpr(*_as_declared(schema), f"nullif({instant}, {INFINITY}L) AS {quoted(START)}")
     names = map(quoted, schema.names)
-    return payload.selectExpr(*names, quoted(START), f"{quoted(START)} + 1L AS {quoted(END)}", f"1L AS {quoted(WEIGHT)}")
+    return payload.selectExpr(
+        *names, quoted(START), f"{quoted(START)} + 1L AS {quoted(END)}", f"1L AS {quoted(WEIGHT)}"
+    )
 
 
 def _as_declared(schema: Schema) -> Iterable[str]:
@@ -194,7 +196,9 @@ def _as_declared(schema: Schema) -> Iterable[str]:
 def without_time_zones(frame: DataFrame, schema: Schema) -> DataFrame:
     """Every TIMESTAMP as TIMESTAMP_NTZ, which is what Arrow and files take for one without a time zone."""
     columns = [
-        f"CAST({quoted(f.name)} AS TIMESTAMP_NTZ) AS {quoted(f.name)}" if pa.types.is_timestamp(f.type) else quoted(f.name)
+        f"CAST({quoted(f.name)} AS TIMESTAMP_NTZ) AS {quoted(f.name)}"
+        if pa.types.is_timestamp(f.type)
+        else quoted(f.name)
         for f in schema
     ]
     return frame.selectExpr(*columns, *_TIMES)
@@ -270,7 +274,9 @@ def _later_by(instant: str, amount: str) -> str:
 
 def _begins(instant: str, slide: int) -> str:
     """The first instant k*slide - 1 that is not before it."""
-    return instant if slide == 1 else _later_by(f"({instant})", f"{_whole(slide - 1)} - pmod({instant}, {_whole(slide)})")
+    return (
+        instant if slide == 1 else _later_by(f"({instant})", f"{_whole(slide - 1)} - pmod({instant}, {_whole(slide)})")
+    )
 
 
 def _rounded_up(instant: str, step: int, offset: int) -> str:
@@ -292,7 +298,9 @@ def _hopped(plan: n.HopWindow, frame: DataFrame) -> DataFrame:
     begins = f"CASE WHEN {start} < {_whole(BEGINNING)} + {_INTO} THEN {_whole(BEGINNING)} ELSE {start} - {_INTO} END"
     ends = _later_by(start, f"{_whole(size)} - {_INTO}")
     copies = copies.selectExpr(*names, start, quoted(WEIGHT), f"{begins} AS {_BEGINS}", f"{ends} AS {_ENDS}")
-    columns = [f"{_instant(name, plan.time)} AS {quoted(own)}" for name, own in ((_BEGINS, plan.start), (_ENDS, plan.end))]
+    columns = [
+        f"{_instant(name, plan.time)} AS {quoted(own)}" for name, own in ((_BEGINS, plan.start), (_ENDS, plan.end))
+    ]
     hopped = copies.selectExpr(
         *names, *columns, f"{_ENDS} AS {start}", f"{_later(_ENDS, slide)} AS {quoted(END)}", quoted(WEIGHT)
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import threading
@@ -219,12 +220,12 @@ def _start(master: str | None, app_name: str, config: Mapping[str, str]) -> Spar
         with _environment(names):
             return builder.getOrCreate()
     except (PySparkRuntimeError, Py4JError) as problem:
-        reason = next((line for line in str(problem).splitlines() if "Exception: " in line), str(problem))
+        reason = re.search(r"Exception: (.+)", str(problem))
         raise HeadwaterError(
             "SPARK_START",
             f'could not start Spark on "{master}"',
-            detail=f"{reason.strip()} (with {java})",
-            hint="What Spark says itself is on standard error.",
+            detail=f"{reason[1] if reason else problem} (with {java})",
+            hint="See what it printed before this." if isinstance(problem, PySparkRuntimeError) else "",
         ) from problem
 
 
@@ -299,8 +300,8 @@ def _use_this_python(context: SparkContext, local: bool) -> None:
 
 def _await_executors(context: SparkContext, *, quiet: float = 1.0, patience: float = 60.0) -> None:
     """Wait until executors have registered and no more come, as the number of shards follows the number of cores."""
-    assert context._jsc is not None
-    tracker = context._jsc.sc().statusTracker()
+    java_context: Any = context._jsc
+    tracker = java_context.sc().statusTracker()
     end = time.monotonic() + patience
     count, changed = 0, time.monotonic()
     while time.monotonic() < end:

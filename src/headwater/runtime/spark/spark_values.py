@@ -31,7 +31,7 @@ _PLAIN_TEXT = re.compile(r"[^'\\\x00-\x1f\x7f]*")
 _EPOCH_DAY, _EPOCH = date(1970, 1, 1), datetime(1970, 1, 1)
 
 
-class NotNative(Exception):
+class NotNativeError(Exception):
     """This cannot be said in Spark SQL with exactly the same meaning."""
 
 
@@ -54,7 +54,7 @@ def spark_type(type_: pa.DataType) -> str:
         fields = (type_.field(i) for i in range(type_.num_fields))
         return f"STRUCT<{', '.join(f'{quoted(f.name)}: {spark_type(f.type)}' for f in fields)}>"
     if type_ not in _NAMES:
-        raise NotNative(f"Spark has no type {type_}")
+        raise NotNativeError(f"Spark has no type {type_}")
     return _NAMES[type_]
 
 
@@ -85,7 +85,7 @@ def literal(value: object, type_: pa.DataType) -> str:
             return f"timestamp_micros({_whole(_microseconds(value), pa.int64())})"
         case date():
             return f"date_from_unix_date({_whole((value - _EPOCH_DAY).days, pa.int32())})"
-    raise NotNative(f"no constant of type {type_}")
+    raise NotNativeError(f"no constant of type {type_}")
 
 
 def _whole(value: int, type_: pa.DataType) -> str:

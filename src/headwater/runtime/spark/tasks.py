@@ -51,6 +51,10 @@ class Program:
     def of(cls, layout: Layout, stagers: Mapping[str, Stager], broadcast: Callable[[bytes], Broadcast]) -> Program:
         return cls(uuid.uuid4().hex, broadcast(pickle.dumps((layout, dict(stagers)))))
 
+    def forget(self) -> None:
+        """No task needs it any more."""
+        self.pickled.unpersist()
+
     def load(self) -> tuple[Layout, Mapping[str, Stager]]:
         if self.version not in _programs:
             _programs.clear()  # an older graph is not needed any more
