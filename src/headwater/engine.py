@@ -30,7 +30,7 @@ from headwater.runtime.deployment import Running
 from headwater.runtime.explain import explain
 from headwater.runtime.feeds import Feed, PolledFeed, PushedFeed
 from headwater.runtime.loop import Loop
-from headwater.runtime.planning import planned
+from headwater.runtime.planning import runnable
 from headwater.runtime.progress import EngineProgress, engine_progress
 from headwater.runtime.progress_bar import ProgressBar
 from headwater.runtime.reading import StreamTask
@@ -205,7 +205,7 @@ class Engine:
             sink = memory()
         name = name or query.name
         speculative = query.speculative
-        plan = planned(query.plan, query.settings).plan
+        plan = runnable(query.plan, query.settings)
         output = Output(name, plan.schema, speculative, self._has_timestamps(plan))
         if self._session is not None:
             sink.spark = self._session.spark
@@ -268,6 +268,11 @@ class Engine:
         return bool(self._feeds) and all(n in self._sources and self._sources[n].finite for n in self._feeds)
 
     @property
+    def awaited(self) -> tuple[str, ...]:
+        """Queries of the checkpoint that must be started again, or dropped, before anything runs."""
+        return self._core.awaited
+
+    @property
     def runs(self) -> dict[str, Run]:
         """What runs, by name."""
         return dict(self._runs)
@@ -278,9 +283,9 @@ class Engine:
             if self._closed:
                 return
             self._closed = True
+        self._loop.stop()  # first: the tick that runs is finished, and what it covers is committed
         for feed in self._feeds.values():
             feed.stop()
-        self._loop.stop()
         self._core.close()
         if self._session is not None:
             self._session.stop()
@@ -358,7 +363,8 @@ class Engine:
     def _task(self, stream: Stream, source: StreamSource | None, partition: str | None) -> StreamTask:
         intake = Intake.of(stream, source, partition=partition) if source else Intake.of(stream, _Pushed(stream))
         late = stream.diverts_into or f"{stream.name}_late"
-        return StreamTask(intake, source.reader if source else None, late, f"{stream.name}_bad")
+        reader, parser = (source.reader, source.parser) if source else (None, None)
+        return StreamTask(intake, reader, late, f"{stream.name}_bad", parser)
 
     def _feed(self, plan: Plan) -> None:
         """Start the sources that a plan reads."""
@@ -430,7 +436,8 @@ class Engine:
         """Are the instants of its streams microseconds?"""
         names = {node.name for node in plan.walk() if isinstance(node, Source)}
         streams = [entry for name in names if isinstance(entry := self._catalog.get(name), Stream)]
-        return all(stream.has_unit for stream in streams)
+        parents = [self._catalog.get(s.late_rows_of) if s.late_rows_of is not None else s for s in streams]
+        return all(stream.has_unit for stream in parents if isinstance(stream, Stream))
 
     def _check_open(self) -> None:
         if self._closed:

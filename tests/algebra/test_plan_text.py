@@ -157,6 +157,8 @@ NODES: list[tuple[str, n.Plan]] = [
     ('aggregate: COUNT(*) AS "n" BIGINT', n.Aggregate(S, (), (COUNT,))),
     ('aggregate by "k"', n.Aggregate(S, ("k",), ())),
     ("aggregate", n.Aggregate(S, (), ())),
+    ('partial aggregate by "k": COUNT(*) AS "n" BIGINT', n.PreAggregate(S, ("k",), (COUNT,))),
+    ("partial aggregate", n.PreAggregate(S, (), ())),
     ("window range 10 slide 2", n.TimeWindow(S, 10, 2)),
     ("window range 10", n.TimeWindow(S, 10)),
     ("window range unbounded", n.TimeWindow(S, INFINITY)),

@@ -30,8 +30,8 @@ CREATE STREAM auction (at INT, id INT, seller STRING)
 QUERIES = {
     "busy": "SELECT auction, COUNT(*) AS bids, MAX(price) AS best FROM bid WINDOW(RANGE 20) GROUP BY auction",
     "offers": (
-        "SELECT a.seller, b.price FROM bid b WINDOW(RANGE 8) "
-        "JOIN auction a WINDOW(RANGE 30) ON b.auction = a.id WHERE b.price > 20"
+        "SELECT a.seller, COUNT(*) AS bids, MAX(b.price) AS best FROM bid b WINDOW(RANGE 8) "
+        "JOIN auction a WINDOW(RANGE 30) ON b.auction = a.id GROUP BY a.seller"
     ),
     "bidders": "SELECT DISTINCT bidder FROM bid WINDOW(RANGE 10)",
     "quiet": "SELECT id FROM auction WINDOW(RANGE 40) EXCEPT ALL SELECT auction FROM bid WINDOW(RANGE 10)",

@@ -20,6 +20,11 @@ from headwater.runtime.planning import planned
 from headwater.runtime.spark.native_slices import can_pre_aggregate, native_meter, native_pre_aggregate
 from headwater.runtime.spark.prefix import cut, frontier_above, is_native, native, with_elements, without_time_zones
 from headwater.settings import Settings
+from headwater.testing.choices import Dice
+from headwater.testing.generate import streams, whole
+from headwater.testing.oracle import expected_history
+from headwater.testing.plans import plan as random_plan
+from headwater.testing.shape import sources
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -304,3 +309,27 @@ def test_spark_must_make_one_of_four():
     meter = native_meter()
     meter.record(10_000, 4_000)
     assert not meter.is_due()
+
+
+# -- a cut plan means the same ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_rest_over_the_native_parts_answers_the_same(seed: int):
+    """Random plans: the parts by the operators, the rest by the oracle."""
+    dice = Dice(seed)
+    plan = random_plan(dice)
+    inputs = {
+        s.name: whole(s.schema, part) for s, part in zip(sources(plan), streams(dice, plan).values(), strict=True)
+    }
+    parts, rest = cut(plan)
+    outputs = dict(inputs)
+    for name, part in parts.items():
+        (source,) = sources(part)
+        outputs[name] = computed(part, inputs[source.name])
+    assert rest.schema.names == plan.schema.names
+    assert expected_history(rest, {s.name: outputs[s.name] for s in sources(rest)}) == expected_history(plan, inputs)
+
+
+def test_random_plans_have_native_parts():
+    assert sum(bool(cut(random_plan(Dice(seed))).native) for seed in range(40)) > 20

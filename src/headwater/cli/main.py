@@ -6,7 +6,7 @@ import os
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -73,6 +73,7 @@ def _replay(
     open_ended: Annotated[bool, typer.Option("--open", help="Do not end the streams after the last line.")] = False,
     output: Annotated[Path | None, typer.Option("--output", help="File for the result, instead of stdout.")] = None,
     history: Annotated[bool, typer.Option("--history", help="Print what was valid when, not the elements.")] = False,
+    shards: Annotated[int | None, typer.Option("--shards", min=1, help="Into how many parts keys are split.")] = None,
 ) -> None:
     """Run a script over recorded streams, deterministically and without a wall clock.
 
@@ -86,37 +87,28 @@ def _replay(
     """
     from headwater.errors import HeadwaterError
 
-    if runner is RunnerName.SPARK:
-        _fail('UNSUPPORTED: the runner "spark" is not available in this version\n  hint:   Leave out --runner.')
+    options = {
+        "consistency": consistency.value if consistency else None,
+        "batch": batch,
+        "open_ended": open_ended,
+        "history": history,
+        "runner": runner.value,
+        "shards": shards,
+    }
     try:
-        _run_replay(script, recording, consistency, batch, open_ended, output, history)
+        _run_replay(script, recording, output, options)
     except HeadwaterError as problem:
         _fail(str(problem))
 
 
-def _run_replay(
-    script: Path,
-    recording: Path,
-    consistency: Consistency | None,
-    batch: int | None,
-    open_ended: bool,
-    output: Path | None,
-    history: bool,
-) -> None:
-    from headwater.runtime.replay import load_script, replay, shown
+def _run_replay(script: Path, recording: Path, output: Path | None, options: dict[str, Any]) -> None:
+    from headwater.cli.replay import replayed
+    from headwater.runtime.replay import load_script, shown
 
     bound = load_script(script)
     for answer in bound.answers:  # stdout is for elements
         typer.echo(f"{shown(answer, bound.settings)}\n", err=True)
-    lines = replay(
-        bound,
-        recording,
-        consistency=consistency.value if consistency else None,
-        batch=batch,
-        open_ended=open_ended,
-        history=history,
-    )
-    text = "".join(f"{line}\n" for line in lines)
+    text = "".join(f"{line}\n" for line in replayed(bound, recording, **options))
     if output is None:
         sys.stdout.write(text)
     else:
@@ -126,15 +118,109 @@ def _run_replay(
 
 
 @app.command("demo")
-def _demo() -> None:
-    """Run the auction queries that ship with the checkout, and show their answers."""
+def _demo(
+    seconds: Annotated[float, typer.Option("--seconds", min=1, help="How long it runs, after Spark has started.")] = 20,
+    rate: Annotated[int, typer.Option("--rate", min=1, help="Events a second, of all three streams.")] = 5000,
+    runner: Annotated[RunnerName, typer.Option("--runner", help="Where it runs.")] = RunnerName.SPARK,
+) -> None:
+    """Watch eight continuous queries over the streams of an auction house, with disorder, live in the terminal."""
     from rich.console import Console
 
     from headwater.cli import demo
     from headwater.errors import HeadwaterError
 
     try:
-        demo.run(Console())
+        demo.run(Console(), seconds=seconds, rate=rate, runner=runner.value)
+    except HeadwaterError as problem:
+        _fail(str(problem))
+
+
+class SinkName(StrEnum):
+    CONSOLE = "console"
+    NOOP = "noop"
+
+
+class OutputFormat(StrEnum):
+    PARQUET = "parquet"
+    CSV = "csv"
+    JSON = "json"
+    TABLE = "table"
+
+
+@app.command("run")
+def _run(
+    script: Annotated[Path, typer.Argument(help="SQL script whose streams have a SOURCE.")],
+    checkpoint: Annotated[
+        Path | None, typer.Option("--checkpoint", help="Folder that keeps the state: the next run goes on from there.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", help="Folder for the answers, with one inside for each query.")
+    ] = None,
+    sink: Annotated[
+        SinkName, typer.Option("--sink", help="Without --output: print the answers, or only count them.")
+    ] = SinkName.CONSOLE,
+    form: Annotated[
+        OutputFormat | None,
+        typer.Option(
+            "--format",
+            help="parquet (default), csv or json files; in the terminal table, or json: every row as a line "
+            "(default where standard output is no terminal).",
+        ),
+    ] = None,
+    seconds: Annotated[float | None, typer.Option("--seconds", min=0, help="Stop after so long.")] = None,
+    once: Annotated[bool, typer.Option("--once", help="Answer everything that is there now, then end.")] = False,
+    runner: Annotated[RunnerName, typer.Option("--runner", help="Where it runs.")] = RunnerName.SPARK,
+    shards: Annotated[int | None, typer.Option("--shards", min=1, help="Into how many parts keys are split.")] = None,
+    master: Annotated[str | None, typer.Option("--master", help="Spark's master; if not given: this machine.")] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option("--drop", help="Give up this query of the checkpoint; may come repeatedly.")
+    ] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Say every ten seconds how it goes.")] = False,
+) -> None:
+    """Run the queries of a script: every CREATE STREAM name AS …, and the last SELECT as "query".
+
+    It runs until Ctrl-C, or until all its sources have ended. Answers that are final come as rows with _start and
+    _end, those of a query with CONSISTENCY MIDDLE as a changelog.
+    """
+    from headwater.cli import run
+    from headwater.errors import HeadwaterError
+
+    options = run.Options(
+        script=script,
+        checkpoint=checkpoint,
+        output=output,
+        discard=sink is SinkName.NOOP,
+        format=form.value if form else None,
+        seconds=seconds,
+        once=once,
+        runner=runner.value,
+        shards=shards,
+        master=master,
+        drop=tuple(drop or ()),
+        verbose=verbose,
+    )
+    try:
+        run.run(options)
+    except HeadwaterError as problem:
+        _fail(str(problem))
+
+
+class StateFormat(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+
+
+@app.command("state")
+def _state(
+    checkpoint: Annotated[Path, typer.Argument(help="Folder of a checkpoint; it may be in use.")],
+    form: Annotated[StateFormat, typer.Option("--format", help="How it is shown.")] = StateFormat.TABLE,
+) -> None:
+    """Show what a checkpoint keeps: streams, queries, operators and their state, from its manifests alone."""
+    from headwater.cli.state import state_text
+    from headwater.errors import HeadwaterError
+
+    try:
+        typer.echo(state_text(checkpoint, form.value))
     except HeadwaterError as problem:
         _fail(str(problem))
 

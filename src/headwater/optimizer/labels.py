@@ -80,9 +80,9 @@ def _label(plan: n.Plan, timed: bool) -> str:
 def _offset(step: int, offset: int, *, timed: bool) -> str:
     """A refresh is at the last instant of a slide, just before the next one begins."""
     late = offset % step
-    if not late:
-        return ""
-    return ", an instant before" if late == step - 1 else f", {length(late, timed=timed)} after"
+    if late and late == step - 1:
+        return " (at the last instant)"
+    return f" ({length(late, timed=timed)} later)" if late else ""
 
 
 def _join(plan: n.Join) -> str:

@@ -25,6 +25,7 @@ from headwater.optimizer.rules.filter_through_granularity import filter_through_
 from headwater.optimizer.rules.filter_through_hop_window import filter_through_hop_window
 from headwater.optimizer.rules.filter_through_project import filter_through_project
 from headwater.optimizer.rules.filter_through_row_window import filter_through_row_window
+from headwater.optimizer.rules.filter_through_sample import filter_through_sample
 from headwater.optimizer.rules.filter_through_session_window import filter_through_session_window
 from headwater.optimizer.rules.filter_through_set_operation import filter_through_set_operation
 from headwater.optimizer.rules.filter_through_split import filter_through_split
@@ -67,7 +68,7 @@ LAWS: tuple[Rule, ...] = (
     *(filter_through_project, filter_through_union, filter_through_time_window, filter_through_row_window),
     *(filter_through_distinct, filter_through_set_operation, filter_through_aggregate, filter_through_top_k),
     *(filter_through_hop_window, filter_through_session_window, filter_through_granularity, filter_through_split),
-    *(filter_through_changes, filter_into_join, residual_to_sides),
+    *(filter_through_sample, filter_through_changes, filter_into_join, residual_to_sides),
     # fewer columns
     *(project_through_union, project_through_split, narrow_join, narrow_aggregate),
     # cheaper operators

@@ -96,6 +96,8 @@ class Core:
         self.metrics, self._log = Metrics(), TickLog()
         found = self.checkpoint.open() if self.checkpoint else None
         self.manifest = found or Manifest(shards=shards)
+        if found is None and self.checkpoint is not None:
+            self.checkpoint.commit(self.manifest)  # sinks are told whose answers they get before the first tick
         self._deliver_diverted(self.manifest)  # those of the last tick may not have been kept before a crash
         self._awaited = dict(self.manifest.queries)
         """Queries of the checkpoint that have not been started again."""
@@ -126,7 +128,7 @@ class Core:
 
     def _commit_again(self) -> None:
         """The last tick stays as it is, but something that it knew is forgotten; also after a crash."""
-        if self.checkpoint is not None and self.manifest.tick:
+        if self.checkpoint is not None:
             self.checkpoint.commit(self.manifest)
 
     def start(self, query: Running) -> None:
@@ -191,7 +193,7 @@ class Core:
             began = time.time()
             fresh = [d for d in deliveries if d.stream in self.streams and not self.covers(d)]
             ended = frozenset(ended)
-            if not fresh and not given and not frontiers and not ended:
+            if not fresh and not given and not frontiers and self._is_ended(ended):
                 return None
             self._prepare_shards()
             job = self._job(given or {}, frontiers or {}, ended)
@@ -214,6 +216,12 @@ class Core:
             result.phases["deliver"] = time.time() - committed
             self._log.note(self, self.metrics.record(self, result, began))
             return result
+
+    def _is_ended(self, streams: frozenset[str]) -> bool:
+        """Are these streams at their end already, and has everybody heard of it?"""
+        kept = self.manifest
+        ends = (kept.clocks[s].frontier if s in kept.clocks else kept.frontiers.get(s, BEGINNING) for s in streams)
+        return all(end == INFINITY for end in (*ends, *(query.frontier for query in self.deployment if streams)))
 
     def _prepare_shards(self) -> None:
         """After a restart with another number of shards, the state moves first."""
@@ -266,7 +274,8 @@ class Core:
         arrivals, began = [], time.perf_counter()
         for delivery in deliveries:
             if delivery.rows is not None:
-                pieces: Iterable[Piece] = [Piece(b) for b in delivery.rows.toArrow().combine_chunks().to_batches()]
+                table = delivery.rows.toArrow().combine_chunks()
+                pieces: Iterable[Piece] = map(self.streams[delivery.stream].piece, table.to_batches())
             else:
                 pieces = delivery.pieces or self.streams[delivery.stream].pieces(delivery.splits)
             arrivals.append(self._read(job, delivery, pieces))

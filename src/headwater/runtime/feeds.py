@@ -36,6 +36,7 @@ class PolledFeed:
         self._rows = getattr(source, "rows_per_tick", ROWS_A_TICK)
         self._empty = self._finished = False
         self._running = False
+        self._beginning: Any = None
 
     def start(self) -> None:
         self._running = True
@@ -53,7 +54,11 @@ class PolledFeed:
         if not self._running or self._finished:
             return None
         kept: dict[str, Any] = self._core.manifest.batches.get(self._stream, {})
-        found = self._source.poll(kept.get("offset"), self._rows)
+        offset = kept.get("offset", self._beginning)
+        found = self._source.poll(offset, self._rows)
+        if offset is None and not found.splits:
+            # A paced source counts from when it was first asked, which is before it has anything.
+            self._beginning = found.offset
         self._empty = not found.splits
         self._finished = found.finished and not found.splits
         if not found.splits:

@@ -120,7 +120,8 @@ class Loop:
                 if self._ending:
                     return None
                 if self._may_run():
-                    found, self._waiting = self._waiting, []
+                    found = [d for d in self._waiting if not d.done.is_set()]  # a source that stopped took its own back
+                    self._waiting = []
                     if found:
                         self._busy = True
                         return found

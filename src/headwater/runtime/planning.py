@@ -12,6 +12,7 @@ from headwater.language.text import did_you_mean
 from headwater.model.element import Adjust, Insert
 from headwater.optimizer.cost import Statistics
 from headwater.optimizer.optimize import Optimized, optimize, rules
+from headwater.runtime.pre_aggregation import with_partials
 from headwater.settings import Settings
 
 
@@ -36,6 +37,12 @@ def planned(plan: Plan, settings: Settings, *, statistics: Statistics | None = N
     if settings.optimizer == "off":
         return Optimized(plan, (), {})
     return optimize(plan, statistics=statistics, without=switched_off(settings))
+
+
+def runnable(plan: Plan, settings: Settings) -> Plan:
+    """The plan as it is deployed: optimized, and with rows put together where they come in."""
+    made = planned(plan, settings).plan
+    return made if settings.optimizer == "off" else with_partials(made)
 
 
 def switched_off(settings: Settings) -> tuple[str, ...]:

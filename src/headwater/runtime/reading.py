@@ -15,7 +15,7 @@ from headwater.runtime.layout import Layout
 from headwater.runtime.sender import Arrivals, SenderOutput
 from headwater.runtime.tick import Tick
 from headwater.sinks.parts import stage_table
-from headwater.sources.base import Piece, Reader, Split
+from headwater.sources.base import Parser, Piece, Reader, Split
 from headwater.sources.intake import Intake, Taken, as_delta
 from headwater.sources.malformed import BAD_SCHEMA, bad_batch
 
@@ -30,6 +30,8 @@ class StreamTask:
     """The stream of its late rows."""
     bad: str
     """The stream of its malformed rows."""
+    parser: Parser | None = None
+    """What makes rows of the stream of those that Spark reads; None: they are its rows already."""
 
     @property
     def stream(self) -> str:
@@ -46,6 +48,10 @@ class StreamTask:
         for split in splits:
             yield from self.reader.read(split)
 
+    def piece(self, rows: pa.RecordBatch) -> Piece:
+        """Rows that Spark has read."""
+        return Piece(rows) if self.parser is None else self.parser.parse(rows)
+
 
 def take_in(
     task: StreamTask, pieces: Iterable[Piece], tick: Tick, layout: Layout, staging: str, out: SenderOutput
@@ -54,7 +60,7 @@ def take_in(
     frontier = tick.clocks[task.stream].frontier if task.stream in tick.clocks else BEGINNING
     taken = [task.intake.take(piece, frontier) for piece in pieces]
     deltas = {task.stream: Delta.concat(task.intake.schema, [t.delta for t in taken])}
-    seen = _together([s for t in taken for s in t.seen])
+    seen = together([s for t in taken for s in t.seen])
     out.rows[task.stream] = len(deltas[task.stream])
     for kind, stream, schema in (("late", task.late, task.intake.schema), ("bad", task.bad, BAD_SCHEMA)):
         counts = getattr(out, kind)
@@ -91,7 +97,7 @@ def _apart(kind: str, taken: Sequence[Taken], schema: Schema) -> pa.RecordBatch:
     return pa.Table.from_batches(full).combine_chunks().to_batches()[0] if full else empty
 
 
-def _together(seen: Sequence[Seen]) -> tuple[Seen, ...]:
+def together(seen: Sequence[Seen]) -> tuple[Seen, ...]:
     """One sighting a partition."""
     found: dict[str, Seen] = {}
     for part in seen:

@@ -33,7 +33,12 @@ from headwater.settings import Settings
 
 
 def load_script(path: Path) -> Script:
-    """The bound script of a file. From then on the modules beside it can be imported (CREATE FUNCTION … AS 'module:name').
+    """The bound script of a file."""
+    return bind_script(read_script(path))
+
+
+def read_script(path: Path) -> str:
+    """The text of a script. From then on the modules beside it can be imported (CREATE FUNCTION … AS 'module:name').
 
     The folder goes to the end of ``sys.path``: what is installed is found first.
     """
@@ -46,7 +51,7 @@ def load_script(path: Path) -> Script:
     folder = str(path.resolve().parent)
     if folder not in sys.path:
         sys.path.append(folder)
-    return bind_script(text)
+    return text
 
 
 def shown(answer: Answer | Explain, settings: Settings) -> str:

@@ -57,15 +57,20 @@ def send(
     staging: str,
     constants: Mapping[str, Delta] | None = None,
     out: SenderOutput | None = None,
+    given: Mapping[int, Delta] | None = None,
 ) -> tuple[SenderOutput, list[tuple[int, int, Bundle]]]:
     """The bundles of one sender, one for each shard of each level, and its part of the answers that need no state.
 
-    ``constants`` by node key: sent once, by the driver. ``out``: what was noted while the rows were read.
+    ``constants`` by node key: sent once, by the driver. ``out``: what was noted while the rows were read. ``given`` by
+    node: rows that were computed before they came here, besides those of the streams.
     """
     began = time.perf_counter()
     out = SenderOutput() if out is None else out
     out.seen = arrivals.seen
     made = _made(layout, arrivals.deltas, constants or {}, out)
+    if given is not None:
+        brought = _made(layout, {}, {}, out, given)
+        made = {i: Delta.concat(layout.graph.nodes[i].schema, [made[i], brought[i]]) for i in made}
     for query in layout.levels[0].queries:
         delta = settled(made[layout.graph.queries[query]])
         if len(delta) and query in stagers:
@@ -78,11 +83,18 @@ def send(
 
 
 def _made(
-    layout: Layout, deltas: Mapping[str, Delta], constants: Mapping[str, Delta], out: SenderOutput
+    layout: Layout,
+    deltas: Mapping[str, Delta],
+    constants: Mapping[str, Delta],
+    out: SenderOutput,
+    given: Mapping[int, Delta] | None = None,
 ) -> dict[int, Delta]:
     made: dict[int, Delta] = {}
     for i in layout.levels[0].nodes:
         node = layout.graph.nodes[i]
+        if given is not None and i in given:
+            made[i] = given[i]
+            continue
         if node.source is not None:
             made[i] = deltas.get(node.source, Delta.empty(node.schema))
             continue
@@ -96,5 +108,6 @@ def _made(
             began = time.perf_counter()
             made[i] = node.operator.step(None, inputs, (BEGINNING,) * len(inputs)).delta
             rows = sum(map(len, inputs))
-            out.worked[node.key] = Worked(rows, len(made[i]), time.perf_counter() - began)
+            worked = Worked(rows, len(made[i]), time.perf_counter() - began)
+            out.worked[node.key] = worked.plus(out.worked.get(node.key, Worked(0, 0, 0.0)))
     return made

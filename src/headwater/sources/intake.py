@@ -174,19 +174,22 @@ class Intake:
     # -- statistics --------------------------------------------------------------------------------------------------
 
     def _seen(self, piece: Piece, timed: _Timed, late: int, bad: int) -> list[Seen]:
+        column = None if self.partition is None else timed.rows.column(self.schema.index(self.partition))
+        first, *rest = sighted(timed.start, column, piece.partition)
         promise = BEGINNING if piece.promise is None else piece.promise
-        if len(timed.start) == 0:
-            return [Seen(piece.partition, BEGINNING, INFINITY, 0, late, bad, promise)]
-        if self.partition is None:
-            newest, oldest = int(timed.start.max()), int(timed.start.min())
-            return [Seen(piece.partition, newest, oldest, len(timed.start), late, bad, promise)]
-        names = timed.rows.column(self.schema.index(self.partition)).cast(pa.string())
-        grouped = pa.table({"p": pc.fill_null(names, ""), "t": timed.start}).group_by("p", use_threads=False)
-        found = grouped.aggregate([("t", "max"), ("t", "min"), ("t", "count")]).select(
-            ["p", "t_max", "t_min", "t_count"]
-        )
-        first, *rest = (Seen(*values) for values in zip(*(c.to_pylist() for c in found.columns), strict=True))
         return [first._replace(late=late, bad=bad, promise=promise), *rest]
+
+
+def sighted(start: Int64Array, partition: pa.Array | None = None, name: str = "") -> list[Seen]:
+    """What was seen of rows that begin there: in all, or of each value of a column."""
+    if len(start) == 0:
+        return [Seen(name, BEGINNING, INFINITY, 0)]
+    if partition is None:
+        return [Seen(name, int(start.max()), int(start.min()), len(start))]
+    names = pc.fill_null(partition.cast(pa.string()), "")
+    grouped = pa.table({"p": names, "t": start}).group_by("p", use_threads=False)
+    found = grouped.aggregate([("t", "max"), ("t", "min"), ("t", "count")]).select(["p", "t_max", "t_min", "t_count"])
+    return [Seen(*values) for values in zip(*(c.to_pylist() for c in found.columns), strict=True)]
 
 
 def declared_disorder(stream: Stream) -> int | None:

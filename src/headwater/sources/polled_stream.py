@@ -8,7 +8,9 @@ from __future__ import annotations
 import base64
 import json
 import pickle
+import sys
 from collections.abc import Iterator
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
@@ -38,8 +40,15 @@ class PolledDataSource(DataSource):
         return "split STRING"
 
     def simpleStreamReader(self, schema: StructType) -> SimpleDataSourceStreamReader:  # noqa: N802 - Spark's name
+        sys.excepthook = _without_broken_pipes
         source = pickle.loads(base64.b64decode(self.options["source"]))
         return _PolledReader(source, int(self.options["rows"]))
+
+
+def _without_broken_pipes(kind: type[BaseException], problem: BaseException, trace: TracebackType | None) -> None:
+    """Spark ends the process that polls by closing its socket, and PySpark would print a traceback about that."""
+    if not issubclass(kind, ConnectionError):
+        sys.__excepthook__(kind, problem, trace)
 
 
 class _PolledReader(SimpleDataSourceStreamReader):

@@ -19,7 +19,6 @@ from headwater.bench.engine.cases import Case
 from headwater.bench.engine.competitor import PARALLELISM, Competitor, Measured, Skipped
 from headwater.bench.engine.data import Data
 from headwater.engine import Engine, connect
-from headwater.errors import HeadwaterError
 from headwater.runtime.core import SMALL_TICK
 from headwater.runtime.spark.session import SessionHandle, open_session
 
@@ -73,7 +72,7 @@ class HeadwaterSide(Competitor):
         """``limit`` is not kept: what runs in this process cannot be given up."""
         try:
             seconds = self._seconds(case, data, fmt, answer)
-        except HeadwaterError as problem:
+        except Exception as problem:  # whatever it is, the others go on
             return Skipped(str(problem).partition("\n")[0])
         found = digest(case, data, answer, fmt="parquet", intervals=True) if answer else None
         return Measured(data.rows(case.streams), seconds, found)

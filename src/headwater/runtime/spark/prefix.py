@@ -55,7 +55,7 @@ def cut(plan: n.Plan) -> Cut:
 
     def rebuilt(node: n.Plan) -> n.Plan:
         if node not in done:
-            part = _narrowed(node, wanted[node]) if is_native(node) else node
+            part = narrowed(node, wanted[node]) if is_native(node) else node
             if is_native(part) and not isinstance(part, n.Source):
                 done[node] = _source_of(part)
                 parts[_name_of(part)] = part
@@ -80,7 +80,7 @@ def _sources(plan: n.Plan) -> list[n.Source]:
     return [node for node in plan.walk() if isinstance(node, n.Source)]
 
 
-def _narrowed(plan: n.Plan, wanted: frozenset[str]) -> n.Plan:
+def narrowed(plan: n.Plan, wanted: frozenset[str]) -> n.Plan:
     """Only the columns that are read; where rows are only counted, one that is cheap to carry."""
     names = [f.name for f in plan.schema if f.name in wanted]
     if not names:

@@ -110,7 +110,7 @@ class RowSender:
         with _reported():
             context = TaskContext.get()
             sender = context.partitionId() if context is not None else 0
-            pieces = (Piece(batch) for batch in batches)
+            pieces = map(self.task.piece, batches)
             yield _sent(self.work, {self.task.stream: self.task}, {self.task.stream: pieces}, sender)
 
 

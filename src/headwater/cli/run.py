@@ -1,0 +1,216 @@
+"""``headwater run``: the queries of a script, until they are stopped or their input ends."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from attrs import frozen
+
+from headwater.algebra.nodes import Source
+from headwater.cli.terminal import interruptible, is_terminal, messages, say
+from headwater.errors import HeadwaterError, InputError
+from headwater.language.binder import bind_script
+from headwater.language.catalog import Kind, Stream
+from headwater.language.script import Script
+from headwater.runtime.replay import read_script
+from headwater.sources.connectors import make_source
+
+if TYPE_CHECKING:
+    from headwater.engine import Engine
+    from headwater.query import Query
+    from headwater.sinks.base import Sink
+
+FILES, LINES, TABLE = ("parquet", "csv", "json"), "json", "table"
+
+
+@frozen
+class Options:
+    """What the command was asked for."""
+
+    script: Path
+    checkpoint: Path | None = None
+    output: Path | None = None
+    """A folder: one inside for each query. None: the terminal."""
+    discard: bool = False
+    """Compute and count, keep nothing."""
+    format: str | None = None
+    seconds: float | None = None
+    once: bool = False
+    runner: str = "spark"
+    shards: int | None = None
+    master: str | None = None
+    drop: tuple[str, ...] = ()
+    verbose: bool = False
+
+
+class _OutputClosed(HeadwaterError):  # noqa: N818 - not a failure
+    """Nobody reads standard output any more."""
+
+    def __init__(self) -> None:
+        super().__init__("OUTPUT_CLOSED", "nobody reads the output any more")
+
+
+def run(options: Options) -> None:
+    """Run the script; whatever is wrong with it is said before anything starts."""
+    text = read_script(options.script)
+    _check(bind_script(text), options)
+    make_sink = _sinks(options)
+    with messages(verbose=options.verbose):
+        engine = _connect(options)
+        try:
+            with interruptible():
+                _run(engine, text, options, make_sink)
+        except _OutputClosed:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains at its end
+        finally:
+            _close(engine)
+
+
+def _connect(options: Options) -> Engine:
+    from headwater.engine import connect
+
+    settings = {"checkpoint": options.checkpoint, "shards": options.shards}
+    if options.runner == "inprocess":
+        return connect(runner="inprocess", **settings)
+    say(f"starting Spark on {options.master or 'this machine'} …")
+    return connect(options.master, **settings)
+
+
+def _close(engine: Engine) -> None:
+    from headwater.runtime.spark.farewell import end_spark
+
+    engine.close()
+    end_spark()
+
+
+def _run(engine: Engine, text: str, options: Options, make_sink: Callable[[str], Sink]) -> None:
+    found = engine.script(text, folder=options.script.resolve().parent)
+    for answer in found.answers:
+        say(f"{answer}\n")
+    for notice in found.notices:
+        say(str(notice))
+    _start(engine, found.queries, options, make_sink)
+    try:
+        if options.once or (engine.finite and options.seconds is None):
+            ends = engine.finite or options.checkpoint is None
+            engine.run_to_end(progress=is_terminal(stderr=True), end_streams=ends)
+            _say_done(engine, "" if ends else "; the streams stay open for the next run")
+        else:
+            limit = "" if options.seconds is None else f" for {options.seconds:g} seconds"
+            many = len(found.queries)
+            say(f"running {many} {'query' if many == 1 else 'queries'}{limit}; Ctrl-C ends it")
+            engine.wait(options.seconds)
+            _say_done(engine)
+    except KeyboardInterrupt:
+        _say_done(engine, "; the same command goes on from here" if options.checkpoint else "")
+
+
+def _start(engine: Engine, queries: tuple[Query, ...], options: Options, make_sink: Callable[[str], Sink]) -> None:
+    with engine.held():
+        for name in options.drop:
+            if name not in engine.awaited:
+                raise InputError(
+                    "UNKNOWN_QUERY",
+                    f'the checkpoint has no query "{name}" to drop',
+                    hint=f"It has {', '.join(engine.awaited)}." if engine.awaited else "",
+                )
+            engine.drop(name)
+        for query in queries:
+            query.start(make_sink(query.name))
+        if engine.awaited:
+            raise InputError(
+                "QUERIES_MISSING",
+                f"the checkpoint has queries that the script does not have: {', '.join(engine.awaited)}",
+                detail="Nothing runs without them: they would miss what comes meanwhile.",
+                hint=f"Put them back, or give up what they know: --drop {' --drop '.join(engine.awaited)}",
+            )
+
+
+def _say_done(engine: Engine, more: str = "") -> None:
+    now = engine.progress()
+    out = ", ".join(f"{q.query} {q.rows_out:,}" for q in now.queries)
+    late = f", {now.late_rows:,} late" if now.late_rows else ""
+    bad = f", {now.bad_rows:,} malformed" if now.bad_rows else ""
+    say(f"{now.rows:,} rows in{late}{bad}; out: {out}{more}")
+
+
+# -- before anything starts -------------------------------------------------------------------------------------------
+
+
+def _check(script: Script, options: Options) -> None:
+    queries = [q for q in script.named if (e := script.catalog.get(q.name)) and e.kind is not Kind.VIEW]
+    queries += [script.result] if script.result is not None else []
+    if not queries:
+        raise InputError("NO_QUERY", "the script has no query", hint="Add a SELECT, or CREATE STREAM name AS SELECT …")
+    names = [q.name.casefold() for q in queries]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError("DUPLICATE_NAME", f'two queries are called "{name}"', hint="Give the stream another name.")
+    folder = options.script.resolve().parent
+    for node in {node.name: node for q in queries for node in q.plan.walk() if isinstance(node, Source)}.values():
+        stream = script.catalog.get(node.name)
+        if isinstance(stream, Stream) and stream.late_rows_of is None:
+            _check_source(stream, folder)
+
+
+def _check_source(stream: Stream, folder: Path) -> None:
+    if stream.source is None:
+        raise InputError(
+            "NO_SOURCE",
+            f'stream "{stream.name}" has no source, so nothing would ever come',
+            hint="Declare one: SOURCE parquet('folder'). Recorded streams run with headwater replay.",
+        )
+    make_source(stream, base_folder=folder)
+
+
+# -- where answers go -------------------------------------------------------------------------------------------------
+
+
+def _sinks(options: Options) -> Callable[[str], Sink]:
+    """What makes the sink of each query."""
+    from headwater import sinks
+
+    if options.output is not None:
+        form = options.format or FILES[0]
+        if form not in FILES:
+            raise InputError("WRONG_FORMAT", f'files cannot have the format "{form}"', hint=f"Write {_either(FILES)}.")
+        make, output = {"parquet": sinks.parquet, "csv": sinks.csv, "json": sinks.json}[form], options.output
+        return lambda name: make(output / name)
+    if options.discard:
+        return lambda name: sinks.noop()
+    form = options.format or (TABLE if is_terminal() else LINES)
+    if form == TABLE:
+        return lambda name: sinks.console()
+    if form != LINES:
+        raise InputError(
+            "WRONG_FORMAT",
+            f'the terminal cannot show the format "{form}"',
+            hint=f"Write {_either((TABLE, LINES))}, or name a folder with --output.",
+        )
+    lock = threading.Lock()
+    return lambda name: sinks.foreach(lambda table, tick: _print_lines(name, table, lock))
+
+
+def _print_lines(name: str, table: pa.Table, lock: threading.Lock) -> None:
+    """Every row as a JSON object with the query's name."""
+    from headwater.sinks.file_formats import JsonFormat
+
+    names = pa.DictionaryArray.from_arrays(pa.nulls(table.num_rows, pa.int8()).fill_null(0), pa.array([name]))
+    written = pa.BufferOutputStream()
+    JsonFormat().write(table.add_column(0, pa.field("_query", pa.string()), names.cast(pa.string())), written)
+    try:
+        with lock:
+            sys.stdout.write(written.getvalue().to_pybytes().decode())
+            sys.stdout.flush()
+    except BrokenPipeError:
+        raise _OutputClosed from None
+
+
+def _either(words: tuple[str, ...]) -> str:
+    return f"{', '.join(words[:-1])} or {words[-1]}"
