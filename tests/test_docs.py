@@ -34,9 +34,9 @@ from typer.testing import CliRunner
 from headwater.algebra.plan_text import parse_plan, print_plan
 from headwater.cli.main import app
 from headwater.errors import HeadwaterError
-from headwater.language.functions import AGGREGATES, SCALARS, SPECIAL_FORMS
-from headwater.language.scalar_functions import MANY
-from headwater.language.special_functions import SPECIAL_FUNCTIONS
+from headwater.language.functions.registry import AGGREGATES, SCALARS, SPECIAL_FORMS
+from headwater.language.functions.scalar_functions import MANY
+from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS
 from headwater.optimizer.optimize import rules
 from headwater.optimizer.rule import Rule
 from headwater.runtime.replay import shown

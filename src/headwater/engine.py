@@ -34,6 +34,7 @@ from headwater.runtime.planning import runnable
 from headwater.runtime.progress import EngineProgress, engine_progress
 from headwater.runtime.progress_bar import ProgressBar
 from headwater.runtime.reading import StreamTask
+from headwater.runtime.spark.native_parts import marked
 from headwater.settings import Settings
 from headwater.sinks.base import Output, Sink
 from headwater.sources.base import Piece
@@ -116,6 +117,7 @@ class Engine:
         self._feeds: dict[str, Feed] = {}
         self._runs: dict[str, Run] = {}
         self._closed = False
+        self._asked = time.monotonic()
         self._lock = threading.RLock()
 
     # -- declaring ---------------------------------------------------------------------------------------------------
@@ -205,12 +207,12 @@ class Engine:
             sink = memory()
         name = name or query.name
         speculative = query.speculative
-        plan = runnable(query.plan, query.settings)
+        plan, parts = marked(runnable(query.plan, query.settings), self._row_streams())
         output = Output(name, plan.schema, speculative, self._has_timestamps(plan))
         if self._session is not None:
             sink.spark = self._session.spark
         with self._loop.held():
-            self._core.start(Running(name, plan, sink, output, since=0))
+            self._core.start(Running(name, plan, sink, output, since=0, parts=parts))
             self._feed(plan)
         self._loop.start()
         run = Run(query, name, sink, self._core, timestamps=output.timestamps, stop=lambda: self.drop(name))
@@ -249,11 +251,10 @@ class Engine:
         self._check_open()
         self._loop.start()
         end = None if seconds is None else time.monotonic() + seconds
-        asked = time.monotonic()
         while end is None or time.monotonic() < end:
             self._raise_failure()
-            if time.monotonic() - asked > 1:  # asking Spark has a price
-                asked = time.monotonic()
+            if time.monotonic() - self._asked > 1:  # asking Spark has a price
+                self._asked = time.monotonic()
                 self._raise_failed_source()
             self._loop.pause()
         self._raise_failure()
@@ -393,6 +394,13 @@ class Engine:
         used = self._read_streams()
         for name in [n for n in self._feeds if n not in used and n in self._sources]:
             self._feeds.pop(name).stop()
+
+    def _row_streams(self) -> list[str]:
+        """Streams whose rows Spark has as rows of their columns, so that it can compute with them."""
+        if self._session is None:
+            return []
+        plain = [n for n, source in self._sources.items() if source.reader is None and source.parser is None]
+        return [n for n in plain if n in self._core.streams and self._core.streams[n].intake.time is not None]
 
     def _read_streams(self) -> set[str]:
         """What queries read, and the streams whose late or malformed rows they read."""

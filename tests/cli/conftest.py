@@ -38,3 +38,16 @@ def replay(tmp_path: Path) -> Callable[..., Outcome]:
         return Outcome(result.exit_code, result.stdout, result.stderr)
 
     return run
+
+
+@pytest.fixture
+def command() -> Callable[..., Outcome]:
+    """``command("state", folder)``: any command in this process."""
+
+    def run(*arguments: object) -> Outcome:
+        result = CliRunner().invoke(app, list(map(str, arguments)))
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return Outcome(result.exit_code, result.stdout, result.stderr)
+
+    return run

@@ -158,6 +158,18 @@ def garbage(folder: Path) -> list[str]:
     return sorted(str(p.relative_to(folder)) for p in found)
 
 
+def outcome(folder: Path) -> dict[str, Any]:
+    """All that must be the same whatever happened on the way."""
+    return {"answers": answers(folder), "diverted": diverted(folder), "state": state(folder)}
+
+
+def check(folder: Path, undisturbed: dict[str, Any]) -> None:
+    found = outcome(folder)
+    for what, expected in undisturbed.items():
+        assert found[what] == expected, what
+    assert garbage(folder) == []
+
+
 def run_market_part_by_part(folder: Path) -> None:
     """The same, and a crash may come before any file of an answer is put in its place."""
     move = Folder.move

@@ -8,26 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine_market import STEPS, answers, diverted, garbage, run_market, run_market_part_by_part, state
+from engine_market import STEPS, check, run_market, run_market_part_by_part
 
 from headwater.runtime import points
-from headwater.testing.crash import ANY_CALL, ANY_POINT, Crash, in_child, preload
-
-preload("engine_warm")
+from headwater.testing.crash import ANY_CALL, ANY_POINT, Crash, in_child
 
 CALLS = 1_500_000
 """About so many calls of functions a whole run has."""
-
-
-def outcome(folder: Path) -> dict[str, Any]:
-    return {"answers": answers(folder), "diverted": diverted(folder), "state": state(folder)}
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    folder = tmp_path_factory.mktemp("undisturbed")
-    run_market(folder)
-    return outcome(folder)
 
 
 def dies(folder: Path, crash: Crash, run: Callable[..., None] = run_market, **options: Any) -> bool:
@@ -36,13 +23,6 @@ def dies(folder: Path, crash: Crash, run: Callable[..., None] = run_market, **op
     if not ended.killed:
         ended.result()
     return ended.killed
-
-
-def check(folder: Path, undisturbed: dict[str, Any]) -> None:
-    found = outcome(folder)
-    for what, expected in undisturbed.items():
-        assert found[what] == expected, what
-    assert garbage(folder) == []
 
 
 def test_the_market_has_something_of_everything(undisturbed: dict[str, Any]):
@@ -73,6 +53,7 @@ def test_killed_in_every_tick(point: str, first: int, next_: int, tmp_path: Path
     crashes = 1
     while dies(tmp_path, Crash(point, next_)):
         crashes += 1
+        assert crashes <= 2 * STEPS
     assert crashes >= STEPS
     check(tmp_path, undisturbed)
 
@@ -97,7 +78,7 @@ def test_killed_while_tidying(tmp_path: Path, undisturbed: dict[str, Any]):
     crashes = 0
     while dies(tmp_path, Crash(points.IN_THE_TIDYING), keep=1):
         crashes += 1
-    assert crashes == STEPS
+    assert crashes == STEPS + 1
     assert len(list((tmp_path / "checkpoint" / "manifests").iterdir())) == 1
     check(tmp_path, undisturbed)
 

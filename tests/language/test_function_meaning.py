@@ -12,7 +12,7 @@ import pytest
 
 from headwater.errors import SqlError
 from headwater.language.binder import bind_script
-from headwater.language.datetime_patterns import translated
+from headwater.language.functions.datetime_patterns import translated
 from headwater.model.delta import Delta
 from headwater.operators.project import ProjectOperator
 

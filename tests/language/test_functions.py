@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from headwater.language.binder import bind_script
-from headwater.language.functions import AGGREGATES, SCALARS
-from headwater.language.special_functions import SPECIAL_FUNCTIONS
+from headwater.language.functions.registry import AGGREGATES, SCALARS
+from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS
 from headwater.model.delta import Delta
 from headwater.model.history import freeze
 from headwater.operators.project import ProjectOperator

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot.dialects.spark import Spark
 
-from headwater.language.statement_parsing import StatementParser
+from headwater.language.parsing.statement_parsing import StatementParser
 
 MEANT = {
     "parse",

@@ -11,7 +11,7 @@ from headwater.errors import HeadwaterError, SqlError
 from headwater.language.binder import bind_script
 from headwater.language.catalog import Catalog, Connector, Derived
 from headwater.language.notices import Notice
-from headwater.language.parsing import check_extensible
+from headwater.language.parsing.base import check_extensible
 from headwater.settings import Settings
 
 BID = "CREATE STREAM bid (item INT, price DOUBLE);\n"

@@ -8,7 +8,7 @@ from attrs import frozen
 from query_windows import instants
 from sqlglot import exp
 
-from headwater.language.syntax import StreamWindow
+from headwater.language.parsing.syntax import StreamWindow
 
 _RESTORED = ("ISTREAM-RESTORE", "RSTREAM-RESTORE")
 _ONE_ANSWER = ("group", "having", "limit", "offset", "qualify")

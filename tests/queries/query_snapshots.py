@@ -19,8 +19,8 @@ from query_translation import break_ties, changes_of_result, no_row_of_nothing, 
 from query_windows import Elements, content, hops, instants, longest, quoted, refresh, sessions, tumbled
 from sqlglot import exp
 
-from headwater.language.statements import parse_script
-from headwater.language.syntax import CreateStream, RelationToStream, SelectStatement, TableFunction
+from headwater.language.parsing.statements import parse_script
+from headwater.language.parsing.syntax import CreateStream, RelationToStream, SelectStatement, TableFunction
 from headwater.model.history import History
 
 AT = "getvariable('instant')"

@@ -20,10 +20,10 @@ from headwater.testing.cluster import Cluster
 
 STREAMS = '''
     CREATE STREAM bid (auction BIGINT, bidder BIGINT, price BIGINT, ts TIMESTAMP)
-      SOURCE nexmark('bid', rate => 20000, events => 200000, paced => false, disorder => '1 second', rows_per_tick => 30000)
+      SOURCE nexmark('bid', rate => 5000, events => 60000, paced => false, disorder => '1 second', rows_per_tick => 9000)
       ORDERED BY ts DISORDER 1 SECOND;
     CREATE STREAM auction (id BIGINT, category BIGINT, ts TIMESTAMP)
-      SOURCE nexmark('auction', rate => 20000, events => 200000, paced => false, disorder => '1 second', rows_per_tick => 2000)
+      SOURCE nexmark('auction', rate => 5000, events => 60000, paced => false, disorder => '1 second', rows_per_tick => 600)
       ORDERED BY ts DISORDER 1 SECOND
 '''
 QUERIES = {
@@ -43,14 +43,14 @@ def answers(engine, between=lambda: None):
     found = {}
     for name, run in runs.items():
         table = run.history().to_arrow()
-        found[name] = [table.num_rows, sorted(map(str, table.slice(0, 5).to_pylist())), hash_of(table)]
-    found["ticks"] = engine.progress().ticks if hasattr(engine.progress(), "ticks") else 0
+        found[name] = [table.num_rows, hash_of(table)]
+    found["ticks"] = engine.progress().tick
     return found
 
 
-def hash_of(table):
-    import hashlib
-    return hashlib.sha256("\\n".join(sorted(map(str, table.to_pylist()))).encode()).hexdigest()
+def hash_of(history):
+    import duckdb
+    return str(duckdb.sql("SELECT SUM(CAST(hash(CAST(t AS VARCHAR)) AS HUGEINT)) FROM history AS t").fetchall())
 
 
 with hw.connect(runner="inprocess") as engine:
@@ -59,11 +59,11 @@ with hw.connect(runner="inprocess") as engine:
 with Cluster(workers=2) as cluster:
     with hw.connect(cluster.master_url, config=cluster.settings, shards=2, checkpoint=sys.argv[1], small_tick=0) as engine:
         def lose_a_worker():
-            while engine.progress().ticks < 2:
+            while engine.progress().tick < 2:
                 engine.wait(0.2)
             cluster.kill_worker(0)
         found = answers(engine, lose_a_worker)
-print(json.dumps({"same": {n: expected[n][0] == found[n][0] and expected[n][2] == found[n][2] for n in QUERIES},
+print(json.dumps({"same": {n: expected[n] == found[n] for n in QUERIES},
                   "rows": {n: found[n][0] for n in QUERIES}, "ticks": found["ticks"]}))
 """
 

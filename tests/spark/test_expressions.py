@@ -16,8 +16,8 @@ from pyspark.errors import PySparkException
 
 from headwater.algebra.nodes import Project, Scalar
 from headwater.language.binder import bind_script
-from headwater.language.functions import SCALARS, SPECIAL_FORMS
-from headwater.language.special_functions import SPECIAL_FUNCTIONS
+from headwater.language.functions.registry import SCALARS, SPECIAL_FORMS
+from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS
 from headwater.model.functions import UserFunction
 from headwater.model.schema import Schema
 from headwater.operators.expression import connection

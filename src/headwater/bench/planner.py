@@ -8,7 +8,7 @@ from time import process_time
 from rich.table import Table
 
 from headwater.language.binder import bind_script
-from headwater.language.statements import parse_script
+from headwater.language.parsing.statements import parse_script
 from headwater.optimizer.optimize import optimize
 from headwater.runtime.lower import lower
 

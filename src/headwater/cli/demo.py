@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,6 @@ _PATIENCE = 180.0
 
 def run(console: Console, *, seconds: float, rate: int, runner: str) -> None:
     """Start everything, show it for so long, and leave nothing behind; Ctrl-C ends it earlier."""
-    script = demo_script(rate)
     where = "on local Spark" if runner == "spark" else "in this process"
     console.print(
         f"Eight continuous queries over {rate:,} events a second of an auction house (NEXMark), {where}, "
@@ -40,16 +40,16 @@ def run(console: Console, *, seconds: float, rate: int, runner: str) -> None:
             return
         try:
             with interruptible():
-                _show(engine, script, console, seconds)
+                _show(engine, demo_script(rate, datetime.now(UTC)), console, seconds)
         finally:
             _close(engine)
 
 
-def demo_script(rate: int) -> str:
-    """The SQL that runs; only the rate of the events is filled in."""
+def demo_script(rate: int, since: datetime) -> str:
+    """The SQL that runs; the rate of the events is filled in, and when the first of them is due in all three streams."""
     text = files("headwater.cli").joinpath("demo.sql").read_text(encoding="utf-8")
     assert text.count(_RATE) == 3, "each of the streams has a rate"
-    return text.replace(_RATE, f"rate => {rate}")
+    return text.replace(_RATE, f"rate => {rate}, since => '{since.isoformat()}'")
 
 
 def _connect(console: Console, runner: str) -> Engine:
@@ -85,23 +85,22 @@ def _show(engine: Engine, script: str, console: Console, seconds: float) -> None
     with engine.held():
         runs = [query.start(memory(keep="1 second")) for query in queries]
     screen = demo_screen.Screen(engine, runs)
-    began = time.monotonic()
     try:
         with _waiting(console, "The sources start …"):
             _await_events(engine)
-        began = time.monotonic()
+        began = screen.begin()
         if console.is_terminal:
             _live(engine, screen, console, began + seconds)
         else:
             _plain(engine, screen, console, began + seconds)
     except KeyboardInterrupt:
         console.print("Stopped.", highlight=False)
-    console.print(screen.summary(time.monotonic() - began))
+    console.print(screen.summary())
 
 
 def _await_events(engine: Engine) -> None:
     end = time.monotonic() + _PATIENCE
-    while not engine.progress().tick:
+    while not all(stream.rows for stream in engine.progress().streams):
         if time.monotonic() > end:
             raise HeadwaterError(
                 "NO_EVENTS", f"no event came within {_PATIENCE:g} seconds", hint="Is this machine busy?"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -39,7 +40,8 @@ _QUESTIONS = {
     "sellers": "each seller's last 10 auctions (ROWS)",
     "channels": "bids, before they are final (MIDDLE)",
 }
-_PANEL_WIDTH = 58
+_NARROW, _WIDE = 39, 55
+"""How wide a table must be to say something, and to say it all."""
 _MOST_ROWS = 8
 
 
@@ -48,13 +50,20 @@ class Screen:
 
     def __init__(self, engine: Engine, runs: Sequence[Run]) -> None:
         self._engine, self._runs = engine, runs
+        self.begin()
+
+    def begin(self) -> float:
+        """What came before is not counted in rates: while Spark starts, events pile up."""
+        self._began, before = time.monotonic(), self._engine.progress()
+        self._rows_before = {None: before.rows, **{query.query: query.rows_out for query in before.queries}}
+        return self._began
 
     def tables(self, width: int, height: int, left: float) -> RenderableType:
         """All queries side by side, as many rows each as there is room for."""
         now = self._engine.progress()
-        across = max(min(width // _PANEL_WIDTH, 4), 1)
+        across = 2 if _NARROW * 2 <= width < _WIDE * 3 else max(min(width // _WIDE, 4), 1)
         down = -(-len(self._runs) // across)
-        rows = min(max((height - 3) // down - 4, 1), _MOST_ROWS)  # a panel has two borders, a head and a line below
+        rows = min(max((height - 3) // down - 3, 1), _MOST_ROWS)  # a panel has two borders and a head
         progress = {query.query: query for query in now.queries}
         panels = [self._panel(run, progress[run.name], rows) for run in self._runs]
         grid = Table.grid(expand=True)
@@ -71,21 +80,24 @@ class Screen:
         for query in now.queries:
             yield f"  {query.query:<10} {query.rows_out:>9,} rows out, {_distance(query)}"
 
-    def summary(self, seconds: float) -> RenderableType:
+    def summary(self) -> RenderableType:
         """What happened, in figures."""
-        now = self._engine.progress()
+        now, before = self._engine.progress(), self._rows_before
+        seconds = time.monotonic() - self._began
         table = Table(title="What happened", title_justify="left")
         table.add_column("query")
         for name in ("rows out", "rate", "behind", "late rows", "state rows", "state"):
             table.add_column(name, justify="right")
         for query in now.queries:
             table.add_row(
-                *(query.query, f"{query.rows_out:,}", rate_text(query.rows_out / seconds), length_text(query.lag)),
-                *(f"{query.late_rows:,}", f"{query.state_rows:,}", size_text(query.state_bytes)),
+                *(query.query, f"{query.rows_out:,}", rate_text((query.rows_out - before[query.query]) / seconds)),
+                *(length_text(query.lag), f"{query.late_rows:,}"),
+                *(f"{query.state_rows:,}", size_text(query.state_bytes)),
             )
         phases = ", ".join(f"{name} {seconds_text(s)}" for name, s in now.times.phases.items())
         lines = [
-            f"rows in      {now.rows:,} ({rate_text(now.rows / seconds)}), {now.late_rows:,} late and kept apart",
+            f"rows in      {now.rows:,} ({rate_text((now.rows - before[None]) / seconds)}), "
+            f"{now.late_rows:,} more were late and are kept apart",
             f"state        {now.state_rows:,} rows in {size_text(now.state_bytes)}; what queries share counts once",
             f"median tick  {seconds_text(now.times.median)} of {now.tick:,} ticks (95 %: {seconds_text(now.times.p95)}; "
             f"{phases})",

@@ -7,7 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from headwater.errors import InputError, StateError
+from headwater.errors import InputError
 from headwater.language.introspection import Answer
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.runtime.amounts import instant_text, size_text
@@ -26,7 +26,7 @@ def read_state(folder: Path) -> dict[str, Any]:
             detail="" if folder.is_dir() else "There is no such folder.",
             hint="Name the folder that was given as --checkpoint, or to connect(checkpoint=…).",
         )
-    manifest = _read(checkpoint, ticks[-1])
+    manifest = checkpoint.read(ticks[-1])
     return {
         "checkpoint": str(folder),
         "format": FORMAT,
@@ -37,18 +37,6 @@ def read_state(folder: Path) -> dict[str, Any]:
         "queries": _queries(manifest),
         "operators": _operators(manifest),
     }
-
-
-def _read(checkpoint: Checkpoint, tick: int) -> Manifest:
-    try:
-        return checkpoint.read(tick)
-    except (KeyError, TypeError, AttributeError, ValueError) as problem:
-        raise StateError(
-            "STATE_DAMAGED",
-            f'the manifest of tick {tick} in "{checkpoint.folder}" cannot be read',
-            detail=f"{type(problem).__name__}: {problem}",
-            hint="Delete it to go on from the manifest before it, and the sources' offsets of that tick.",
-        ) from problem
 
 
 def _streams(manifest: Manifest) -> list[dict[str, Any]]:

@@ -13,14 +13,11 @@ from headwater.language.boundedness import check_bounded
 from headwater.language.catalog import Catalog, Derived, Entry, Function, Kind, Stream
 from headwater.language.consistency import bind_consistency
 from headwater.language.declarations import Declaration, check_references, late_stream
-from headwater.language.from_items import Output
+from headwater.language.functions.user_functions import bind_function, functions_of
 from headwater.language.introspection import Answer, Explain
 from headwater.language.notices import Notice
-from headwater.language.query import QueryBinder
-from headwater.language.questions import Questions
-from headwater.language.script import RESULT, Query, Script
-from headwater.language.statements import deep_recursion, parse_script
-from headwater.language.syntax import (
+from headwater.language.parsing.statements import deep_recursion, parse_script
+from headwater.language.parsing.syntax import (
     CreateFunction,
     CreateStream,
     Describe,
@@ -30,10 +27,13 @@ from headwater.language.syntax import (
     SetOption,
     Show,
 )
+from headwater.language.query import QueryBinder
+from headwater.language.questions import Questions
+from headwater.language.relations.from_items import Output
+from headwater.language.script import RESULT, Query, Script
 from headwater.language.text import did_you_mean, error_on
 from headwater.language.time_binding import StreamReference
 from headwater.language.time_clauses import Lag, Skew
-from headwater.language.user_functions import bind_function, functions_of
 from headwater.settings import Settings
 
 

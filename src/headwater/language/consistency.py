@@ -8,7 +8,7 @@ from attrs import frozen
 from sqlglot import exp
 
 from headwater.language.durations import application_time, shown_duration
-from headwater.language.syntax import ConsistencyClause
+from headwater.language.parsing.syntax import ConsistencyClause
 from headwater.language.text import error_on
 from headwater.model.time import INFINITY
 

@@ -11,10 +11,10 @@ from sqlglot import exp
 from headwater.algebra.nodes import Plan, Scalar
 from headwater.errors import SqlError
 from headwater.language.catalog import Catalog, Connector, Derived, Kind, Stream
-from headwater.language.constants import bind_values, check_key
-from headwater.language.from_items import Output
+from headwater.language.parsing.syntax import CreateStream
+from headwater.language.relations.constants import bind_values, check_key
+from headwater.language.relations.from_items import Output
 from headwater.language.scope import project, reference
-from headwater.language.syntax import CreateStream
 from headwater.language.text import did_you_mean, error_on
 from headwater.language.time_binding import StreamReference, TimeBinder, TimeRules
 from headwater.language.time_clauses import LatePolicy, LateRows

@@ -10,10 +10,10 @@ import pyarrow as pa
 from sqlglot import exp
 
 from headwater.errors import SqlError
-from headwater.language.calls import bind_call, bind_special_form, refused_constant
-from headwater.language.conditions import as_value
+from headwater.language.functions.calls import bind_call, bind_special_form, refused_constant
 from headwater.language.rendering import Template, column_node
 from headwater.language.scope import Bound, Scope, struct_field
+from headwater.language.subqueries.conditions import as_value
 from headwater.language.text import error_on
 from headwater.language.types import (
     INTERVAL,

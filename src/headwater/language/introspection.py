@@ -11,8 +11,8 @@ from attrs import field, frozen
 from headwater.algebra.nodes import Plan
 from headwater.language.catalog import Catalog, Derived, Entry, Function, Kind, Stream
 from headwater.language.consistency import Consistency
-from headwater.language.functions import AGGREGATES, SCALARS, SPECIAL_FORMS, arity
-from headwater.language.special_functions import SPECIAL_FUNCTIONS
+from headwater.language.functions.registry import AGGREGATES, SCALARS, SPECIAL_FORMS, arity
+from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS
 from headwater.language.time_clauses import HeartbeatFromSource, SentAt
 from headwater.model.schema import Field, sql_name
 

@@ -10,21 +10,11 @@ from sqlglot import exp
 
 from headwater.algebra.nodes import Distinct
 from headwater.errors import SqlError
-from headwater.language.aggregates import Grouping, calls_aggregate
-from headwater.language.block import Block
 from headwater.language.catalog import Catalog, Derived, Stream, UnboundedWindow
-from headwater.language.correlation import Correlation, copies
 from headwater.language.expressions import ExpressionBinder
-from headwater.language.free_names import is_correlated, refused
-from headwater.language.from_items import Environment, Output, names_given
-from headwater.language.group_windows import GroupWindow, with_window_column
-from headwater.language.grouping import bind_group_by, substituted
-from headwater.language.joins import conjuncts, equal_sides, filtered
-from headwater.language.nested import NEEDS_ALL_ROWS, NestedQueries
 from headwater.language.notices import Notice
-from headwater.language.ordering import Ordering
-from headwater.language.output_streams import output_stream
-from headwater.language.ranking import Ranking
+from headwater.language.relations.from_items import Environment, Output, names_given
+from headwater.language.relations.joins import conjuncts, equal_sides, filtered
 from headwater.language.scope import (
     Bound,
     Item,
@@ -36,10 +26,20 @@ from headwater.language.scope import (
     reference,
     rename_apart,
 )
-from headwater.language.select_list import Chosen, SelectList
-from headwater.language.set_operations import combined
+from headwater.language.select.aggregates import Grouping, calls_aggregate
+from headwater.language.select.group_windows import GroupWindow, with_window_column
+from headwater.language.select.grouping import bind_group_by, substituted
+from headwater.language.select.ordering import Ordering
+from headwater.language.select.output_streams import output_stream
+from headwater.language.select.ranking import Ranking
+from headwater.language.select.select_list import Chosen, SelectList
+from headwater.language.select.set_operations import combined
+from headwater.language.subqueries.block import Block
+from headwater.language.subqueries.correlation import Correlation, copies
+from headwater.language.subqueries.free_names import is_correlated, refused
+from headwater.language.subqueries.nested import NEEDS_ALL_ROWS, NestedQueries
+from headwater.language.subqueries.values import Values
 from headwater.language.text import did_you_mean, error_on
-from headwater.language.values import Values
 
 _UNSUPPORTED = {
     "laterals": ("LATERAL VIEW", ""),

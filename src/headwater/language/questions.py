@@ -9,7 +9,6 @@ from sqlglot import exp
 from headwater.errors import SqlError
 from headwater.language.catalog import Catalog, Derived, Entry, Kind
 from headwater.language.consistency import bind_consistency
-from headwater.language.from_items import Output
 from headwater.language.introspection import (
     Answer,
     Explain,
@@ -24,9 +23,10 @@ from headwater.language.introspection import (
     show_streams,
     show_tables,
 )
+from headwater.language.parsing.syntax import Describe, ExplainStatement, Show
 from headwater.language.query import QueryBinder
+from headwater.language.relations.from_items import Output
 from headwater.language.script import RESULT, Query
-from headwater.language.syntax import Describe, ExplainStatement, Show
 from headwater.language.text import did_you_mean, error_on
 from headwater.model.schema import Field
 

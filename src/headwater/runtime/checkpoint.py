@@ -205,10 +205,10 @@ class Checkpoint:
             ) from problem
         self._needed[manifest.tick] = manifest.segments()
 
-    def tidy(self, tick: int) -> None:
+    def tidy(self, tick: int, *, sweep: bool = False) -> None:
         """After a tick is committed and delivered: forget manifests beyond those kept, and what only they needed.
 
-        Now and then also what attempts left behind that failed and were repeated.
+        Now and then, or if told so, also what attempts left behind that failed and were repeated.
         """
         shutil.rmtree(self.staging(tick - 1), ignore_errors=True)
         dropped = sorted(self._needed)[: -self.keep]
@@ -218,7 +218,7 @@ class Checkpoint:
             points.passed(points.IN_THE_TIDYING)
             for name in self._needed.pop(old) - needed:
                 (self.folder / "segments" / f"{name}.arrow").unlink(missing_ok=True)
-        if tick % _SWEPT_EVERY == 0:
+        if sweep or tick % _SWEPT_EVERY == 0:
             self.collect_orphans()
 
     def collect_orphans(self) -> int:

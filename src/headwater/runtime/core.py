@@ -11,7 +11,7 @@ import logging
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +58,8 @@ class Delivery:
     pieces: Sequence[Piece] = ()
     size: int | None = None
     """How many rows it has, if that is known."""
+    native: Callable[[], DataFrame | None] | None = None
+    """The rows of the splits as Spark reads them by itself, if it can."""
     done: threading.Event = Factory(threading.Event)
     error: BaseException | None = None
 
@@ -195,7 +197,7 @@ class Core:
             ended = frozenset(ended)
             if not fresh and not given and not frontiers and self._is_ended(ended):
                 return None
-            self._prepare_shards()
+            moved = self._prepare_shards()
             job = self._job(given or {}, frontiers or {}, ended)
             points.passed(points.BEFORE_THE_JOB)
             result = self._execute(job, fresh)
@@ -211,7 +213,7 @@ class Core:
             self._deliver(manifest)
             points.passed(points.AFTER_THE_SINKS)
             if self.checkpoint is not None:
-                self.checkpoint.tidy(manifest.tick)
+                self.checkpoint.tidy(manifest.tick, sweep=moved)
             result.phases["commit"] = committed - ran
             result.phases["deliver"] = time.time() - committed
             self._log.note(self, self.metrics.record(self, result, began))
@@ -220,16 +222,19 @@ class Core:
     def _is_ended(self, streams: frozenset[str]) -> bool:
         """Are these streams at their end already, and has everybody heard of it?"""
         kept = self.manifest
-        ends = (kept.clocks[s].frontier if s in kept.clocks else kept.frontiers.get(s, BEGINNING) for s in streams)
+        own = streams - self._follows().keys()  # the others end with those they follow
+        ends = (kept.clocks[s].frontier if s in kept.clocks else kept.frontiers.get(s, BEGINNING) for s in own)
         return all(end == INFINITY for end in (*ends, *(query.frontier for query in self.deployment if streams)))
 
-    def _prepare_shards(self) -> None:
-        """After a restart with another number of shards, the state moves first."""
-        if self.manifest.shards != self.shards:
+    def _prepare_shards(self) -> bool:
+        """After a restart with another number of shards, the state moves first. Does it?"""
+        moves = self.manifest.shards != self.shards
+        if moves:
             if self.manifest.records and self.checkpoint is not None:
                 store = FileStore(self.checkpoint.segments)
                 self.manifest.records = reshard(self.deployment.layout, self.manifest.records, self.shards, store)
             self.manifest.shards = self.shards
+        return moves
 
     def _job(self, given: Mapping[str, Delta], frontiers: Mapping[str, int], ended: frozenset[str]) -> TickJob:
         kept, number = self.manifest, self.manifest.tick + 1
@@ -238,10 +243,8 @@ class Core:
         newest = dict(kept.newest)
         for stream, delta in given.items():
             newest[stream] = max(newest.get(stream, BEGINNING), delta.largest_start())
-        tasks = self.streams.values()
-        follows = {child: t.stream for t in tasks for child in (t.late, t.bad) if child not in self.streams}
         clocks = {name: clock for name, clock in kept.clocks.items() if name in self.streams}
-        tick = Tick(number, self.shards, clocks, told, newest, follows, ended)
+        tick = Tick(number, self.shards, clocks, told, newest, self._follows(), ended)
         place = self.checkpoint
         return TickJob(
             tick,
@@ -252,26 +255,56 @@ class Core:
             place.staging(number) if place else "",
             given,
             self.deployment.new_constants(kept.records),
+            self.deployment.natives,
         )
+
+    def _follows(self) -> dict[str, str]:
+        """Streams of late or malformed rows, and whose rows these are; not where the name is that of another stream."""
+        tasks = self.streams.values()
+        return {child: t.stream for t in tasks for child in (t.late, t.bad) if child not in self.streams}
 
     def _execute(self, job: TickJob, deliveries: Sequence[Delivery]) -> TickResult:
         if self._spark is None or self._is_small(deliveries):
             return self._execute_here(job, deliveries)
         from headwater.runtime.spark.job import Batches
 
+        answered = {d.stream: its for d in deliveries if (its := self._answered_by_spark(job, d)) is not None}
+        deliveries = [d for d in deliveries if d.stream not in answered]
+        sent = [part for its in answered.values() for part in its]
+        if answered and self._is_small(deliveries):
+            return self._execute_here(job, deliveries, sent)
         tasks = {d.stream: self.streams[d.stream] for d in deliveries}
         splits = [(d.stream, split) for d in deliveries for split in d.splits]
         rows = {d.stream: d.rows for d in deliveries if d.rows is not None}
         here = [d for d in deliveries if d.pieces]
-        arrivals = [self._read(job, d, d.pieces) for d in here]
+        arrivals = [*sent, *(self._read(job, d, d.pieces) for d in here)]
         return self._spark.run(job, Batches(tasks, splits, rows), arrivals)
+
+    def _answered_by_spark(self, job: TickJob, delivery: Delivery) -> list[tuple[Arrivals, SenderOutput]] | None:
+        """Of a batch whose queries all need no state, what senders would bring; None: they must."""
+        queries = self.deployment.stateless.get(delivery.stream, ())
+        task = self.streams[delivery.stream]
+        plain = task.parser is None and task.intake.time is not None and task.intake.partition is None
+        read = {task.late, task.bad} & set(job.layout.graph.sources)
+        if not queries or not plain or read:
+            return None
+        from headwater.runtime.spark.native_answers import answers
+
+        frame = delivery.native() if delivery.native is not None else delivery.rows
+        return None if frame is None else answers(frame, task, job, queries)
 
     def _is_small(self, deliveries: Sequence[Delivery]) -> bool:
         sizes = [d.size for d in deliveries if not d.pieces]
         return all(size is not None for size in sizes) and sum(s or 0 for s in sizes) <= self._small_tick
 
-    def _execute_here(self, job: TickJob, deliveries: Sequence[Delivery]) -> TickResult:
-        arrivals, began = [], time.perf_counter()
+    def _execute_here(
+        self,
+        job: TickJob,
+        deliveries: Sequence[Delivery],
+        sent: Sequence[tuple[Arrivals, SenderOutput]] = (),
+    ) -> TickResult:
+        """``sent``: what is there already of other batches."""
+        arrivals, began = [*sent], time.perf_counter()
         for delivery in deliveries:
             if delivery.rows is not None:
                 table = delivery.rows.toArrow().combine_chunks()

@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import define
 
-from headwater.algebra.nodes import Plan
+from headwater.algebra.nodes import Plan, Source
 from headwater.errors import InputError
 from headwater.model.delta import Delta
 from headwater.model.time import BEGINNING
@@ -21,6 +21,7 @@ from headwater.runtime.graph import Graph
 from headwater.runtime.layout import Layout, cut
 from headwater.runtime.lower import Lowering
 from headwater.runtime.reading import StreamTask
+from headwater.runtime.spark.native_parts import NativePart, chain, is_stateless
 from headwater.sinks.base import Output, Sink, Stager
 
 
@@ -38,6 +39,13 @@ class Running:
     """How far its answer is final."""
     rows: int = 0
     """Rows it has answered since it was started here."""
+    parts: tuple[Plan, ...] = ()
+    """Parts of the plan that Spark may compute by itself."""
+
+    @property
+    def is_stateless(self) -> bool:
+        """Can Spark compute its whole answer, row by row?"""
+        return is_stateless(self.plan)
 
     def to_manifest(self, key: str) -> dict[str, Any]:
         return {"key": key, "since": self.since, "frontier": self.frontier, "speculative": self.output.speculative}
@@ -50,6 +58,10 @@ class Deployment:
         self._running: dict[str, Running] = {}
         self.layout: Layout = cut(Graph())
         self.stagers: dict[str, Stager] = {}
+        self.natives: dict[str, tuple[NativePart, ...]] = {}
+        """By stream: the parts through which queries read it, where all of them do."""
+        self.stateless: dict[str, tuple[Running, ...]] = {}
+        """By stream: the queries that read it, where Spark can answer all of them by itself."""
         self._described: dict[str, Any] | None = None
 
     def __iter__(self):
@@ -81,7 +93,9 @@ class Deployment:
         return query
 
     def _rebuild(self) -> None:
-        self.layout, self._described = cut(_graph(self._running.values())), None
+        graph, self.natives = _graph(self._running.values())
+        self.layout, self._described = cut(graph), None
+        self.stateless = _stateless(self._running.values())
         self.stagers = {query.name: query.sink.stager() for query in self._running.values()}
 
     def key_of(self, name: str) -> str:
@@ -109,7 +123,7 @@ class Deployment:
 
 def key_if(query: Running) -> str:
     """The key of its root: the same whoever else runs."""
-    graph = _graph([query])
+    graph, _ = _graph([query])
     return graph.nodes[graph.queries[query.name]].key
 
 
@@ -125,9 +139,24 @@ def _described(layout: Layout) -> dict[str, Any]:
     return found
 
 
-def _graph(queries: Iterable[Running]) -> Graph:
+def _stateless(queries: Iterable[Running]) -> dict[str, tuple[Running, ...]]:
+    readers: dict[str, list[Running]] = {}
+    for query in queries:
+        for stream in {node.name for node in query.plan.walk() if isinstance(node, Source)}:
+            readers.setdefault(stream, []).append(query)
+    return {
+        stream: tuple(its)
+        for stream, its in readers.items()
+        if all(q.sink.takes_frames and q.is_stateless for q in its)
+    }
+
+
+def _graph(queries: Iterable[Running]) -> tuple[Graph, dict[str, tuple[NativePart, ...]]]:
     graph = Graph()
     lowering = Lowering(graph)
+    parts: dict[str, dict[NativePart, None]] = {}
     for query in queries:
         lowering.add_query(query.name, query.plan, speculative=query.output.speculative, since=query.since)
-    return graph
+        for part in query.parts:
+            parts.setdefault(chain(part)[0].name, {})[NativePart(lowering.node_of(part), part)] = None
+    return graph, {stream: tuple(its) for stream, its in parts.items()}

@@ -14,6 +14,7 @@ from headwater.model.delta import Delta
 from headwater.runtime.bundles import Bundle
 from headwater.runtime.layout import Layout
 from headwater.runtime.sender import Arrivals, SenderOutput, send
+from headwater.runtime.spark.native_parts import NativePart
 from headwater.runtime.stage import Record, Stage, StageOutput, StateCache, Worked
 from headwater.runtime.tick import Progress, Tick, level_0_frontiers, progress
 from headwater.sinks.base import Staged, Stager
@@ -40,6 +41,8 @@ class TickJob:
     """What the driver itself brings: recordings, what is pushed by hand. By stream."""
     constants: Mapping[str, Delta] = Factory(dict)
     """By node key: the constants of queries that begin with this tick."""
+    natives: Mapping[str, Sequence[NativePart]] = Factory(dict)
+    """By stream: the parts of queries that Spark may compute before its rows enter Python."""
 
 
 @define

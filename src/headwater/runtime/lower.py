@@ -91,6 +91,10 @@ class Lowering:
         self._texts: dict[n.Plan, str] = {}
         self._form, self._speculative, self._made = _ANY_FORM, False, ("", 0)
 
+    def node_of(self, plan: n.Plan) -> int:
+        """The node of a part without state, which is the same for all queries."""
+        return self._known[plan, _ANY_FORM].node
+
     def add_query(self, name: str, plan: n.Plan, *, speculative: bool = False, since: int = 0) -> None:
         """``since``: the tick before which the query had seen nothing."""
         root = self._lower(plan, _Form(speculative, since, hold=True))

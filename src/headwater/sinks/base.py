@@ -12,12 +12,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attrs import frozen
 
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 class Guarantee(StrEnum):
@@ -78,6 +81,17 @@ class Sink(ABC):
     @abstractmethod
     def deliver(self, tick: int, parts: Sequence[Staged], frontier: int) -> None:
         """A whole tick's answer; after a crash perhaps for a second time. Nothing before the frontier changes any more."""
+
+    takes_frames: bool = False
+    """Can it stage what Spark has computed by itself? Such rows never enter Python."""
+
+    def stage_frame(self, frame: DataFrame, tick: int, folder: str) -> list[str]:
+        """Put the tick's whole answer aside, as ``Stager.stage`` does; the files that hold it, if it needs any.
+
+        The rows are as the changes of a stream that is never revised: the query's columns, ``_start`` and ``_end`` as
+        instants, in a session whose zone is UTC. Runs one job of Spark's.
+        """
+        raise NotImplementedError
 
     def close(self) -> None:  # noqa: B027 - most have nothing to close
         """The query has stopped."""

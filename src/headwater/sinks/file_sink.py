@@ -16,15 +16,19 @@ import os
 import re
 import uuid
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headwater.errors import InputError, StateError
 from headwater.model.delta import Delta
 from headwater.sinks.base import Guarantee, Output, Sink, Staged, Stager
-from headwater.sinks.file_formats import FileFormat
+from headwater.sinks.file_formats import FileFormat, ParquetFormat
 from headwater.sinks.folder import Folder, split_place
 from headwater.sinks.parts import missing
+from headwater.sinks.spark_files import as_delivered, write_parquet
 from headwater.sinks.tables import arrow_schema, check_names, to_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 RECORD = "_headwater.json"
 STAGED = "_staged"
@@ -54,6 +58,7 @@ class FileSink(Sink):
 
     def __init__(self, place: str | os.PathLike[str], format_: FileFormat) -> None:
         self.folder, self.format = Folder(place), format_
+        self.takes_frames = isinstance(format_, ParquetFormat)  # Spark's way to write values as texts is not ours
         self._last = -1
 
     def open(self, output: Output) -> None:
@@ -69,6 +74,18 @@ class FileSink(Sink):
 
     def stager(self) -> Stager:
         return FileStager(self.output, self.folder, self.format)
+
+    def stage_frame(self, frame: DataFrame, tick: int, folder: str) -> list[str]:
+        assert isinstance(self.format, ParquetFormat)
+        staged, written = self.folder / STAGED, f"tick-{tick:08d}-spark-{uuid.uuid4().hex}"
+        rows = as_delivered(frame, self.output, tick)
+        paths = []
+        for i, name in enumerate(write_parquet(rows, staged / written, self.format.compression)):
+            final = f"tick-{tick:08d}-{i:04d}-{uuid.uuid4().hex}{self.format.extension}"
+            staged.move(f"{written}/{name}", final)
+            paths.append(f"{staged}/{final}")
+        (staged / written).delete_all()
+        return paths
 
     def deliver(self, tick: int, parts: Sequence[Staged], frontier: int) -> None:
         if tick > self._last:
@@ -96,7 +113,7 @@ class FileSink(Sink):
         for name in staged.names():
             found = _TICK.match(name)
             if found and int(found[1]) <= tick:
-                staged.delete(name)
+                (staged / name).delete_all() if "-spark-" in name else staged.delete(name)
 
     # -- whose folder it is ---------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pyarrow as pa
@@ -30,6 +30,12 @@ class Folder(filesystem.Folder):
         files, path = self._opened
         with self._told():
             files.move(f"{path}/{old}", f"{path}/{new}")
+
+    def delete_all(self) -> None:
+        """The folder, with whatever is in it."""
+        files, path = self._opened
+        with suppress(FileNotFoundError):
+            files.delete_dir(path)
 
     def opened(self, name: str) -> Any:
         """A file to read at any place; mapped where it can be."""

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from headwater.model.delta import Delta
 from headwater.sinks.base import Output, Sink, Staged, Stager
 from headwater.sinks.parts import count_changes
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 class CountingStager(Stager):
@@ -31,6 +35,12 @@ class NoopSink(Sink):
 
     def stager(self) -> Stager:
         return CountingStager()
+
+    takes_frames = True
+
+    def stage_frame(self, frame: DataFrame, tick: int, folder: str) -> list[str]:
+        frame.write.format("noop").mode("overwrite").save()
+        return []
 
     def deliver(self, tick: int, parts: Sequence[Staged], frontier: int) -> None:
         if tick <= self._last:

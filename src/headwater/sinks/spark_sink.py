@@ -13,13 +13,11 @@ from headwater.sinks.base import Output, Sink, Staged, Stager
 from headwater.sinks.file_formats import ParquetFormat
 from headwater.sinks.folder import Folder
 from headwater.sinks.parts import INLINE_BYTES, read_table, stage_table
+from headwater.sinks.spark_files import as_delivered, spark_path, write_parquet
 from headwater.sinks.tables import arrow_schema, check_names, to_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-_SCHEMES = {"s3": "s3a"}
-"""Where Spark's name of a file system is not pyarrow's."""
 
 
 class ParquetStager(Stager):
@@ -60,6 +58,12 @@ class SparkSink(Sink):
     def stager(self) -> Stager:
         return ParquetStager(self.output)
 
+    takes_frames = True
+
+    def stage_frame(self, frame: DataFrame, tick: int, folder: str) -> list[str]:
+        place = Folder(f"{folder}/{uuid.uuid4().hex}")
+        return [f"{place}/{name}" for name in write_parquet(as_delivered(frame, self.output, tick), place)]
+
     def deliver(self, tick: int, parts: Sequence[Staged], frontier: int) -> None:
         if tick <= self._last:
             return
@@ -75,13 +79,8 @@ class SparkSink(Sink):
         schema = arrow_schema(self.output)
         columns = spark_columns(schema)
         inline = [part for part in parts if part.path is None]
-        paths = [_spark_path(part.path) for part in parts if part.path is not None]
+        paths = [spark_path(part.path) for part in parts if part.path is not None]
         frames = [self.spark.read.schema(columns).parquet(*paths)] if paths else []
         if inline:
             frames.append(self.spark.createDataFrame(read_table(inline, schema), schema=columns))
         return frames[0] if len(frames) == 1 else frames[0].unionAll(frames[1])
-
-
-def _spark_path(path: str) -> str:
-    scheme, separator, rest = path.partition("://")
-    return f"{_SCHEMES.get(scheme, scheme)}{separator}{rest}" if separator else f"file://{path}"

@@ -106,8 +106,14 @@ class Source(ABC):
         """A streaming DataFrame of rows as they come; None for a source of splits."""
         return None
 
-    def native_batch(self, spark: SparkSession, splits: Sequence[Split]) -> DataFrame | None:
-        """The rows of these splits as a batch DataFrame that Spark reads by itself, if it can (stateless queries)."""
+    suits_spark: bool = False
+    """Does Spark read the splits by itself as fast as tasks do?"""
+
+    def native_batch(self, spark: SparkSession, splits: Sequence[Split], *, in_utc: bool = False) -> DataFrame | None:
+        """The rows of these splits as a batch DataFrame that Spark reads by itself, if it can (stateless queries).
+
+        ``in_utc``: TIMESTAMPs may be those of Spark's that have a zone; the session's must be UTC. It computes faster so.
+        """
         return None
 
     def ends_with(self, splits: Sequence[Split]) -> bool:

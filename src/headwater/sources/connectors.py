@@ -123,6 +123,7 @@ def _nexmark(stream: Stream, given: Arguments, base: Path) -> Source:
             Parameter("disorder", kinds.duration, default=0),
             Parameter("start", kinds.moment, default=kinds.moment("2026-01-01 00:00:00")),
             Parameter("paced", kinds.flag, default=True),
+            Parameter("since", kinds.moment),
             _ROWS_PER_TICK,
         )
     )
@@ -130,7 +131,8 @@ def _nexmark(stream: Stream, given: Arguments, base: Path) -> Source:
         values["kind"], values["rate"], values["seed"], values["disorder"], values["start"], values["events"]
     )
     try:
-        return NexmarkSource(generator, stream.schema, paced=values["paced"], rows_per_tick=values["rows_per_tick"])
+        pace = {name: values[name] for name in ("paced", "since", "rows_per_tick")}
+        return NexmarkSource(generator, stream.schema, **pace)
     except InputError as problem:
         raise given.error(problem.code, problem.message, problem.hint, detail=problem.detail) from None
 

@@ -29,6 +29,8 @@ class GeneratedSource(Source):
     rows_per_tick: int
     wall_clock: Callable[[], int] | None = None
     """Microseconds since the epoch; None: the real one."""
+    since: int | None = None
+    """When number 0 is due, so that several sources keep pace with each other; None: when the source is first read."""
 
     @property
     @abstractmethod
@@ -41,7 +43,7 @@ class GeneratedSource(Source):
 
     def poll(self, offset: Any, rows: int) -> Polled:
         now = time.time_ns() // 1000 if self.wall_clock is None else self.wall_clock()
-        next_, began = (offset["next"], offset["began"]) if offset is not None else (0, now)
+        next_, began = (offset["next"], offset["began"]) if offset is not None else (0, self.since or now)
         last = next_ + self._numbers_for(rows)
         if self.paced:
             last = min(last, (now - began) * self.rate // 1_000_000)

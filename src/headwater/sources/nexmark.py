@@ -47,10 +47,11 @@ class NexmarkSource(GeneratedSource):
         paced: bool = True,
         rows_per_tick: int = 2_000_000,
         wall_clock: Callable[[], int] | None = None,
+        since: int | None = None,
     ) -> None:
         self.schema, self.generator = schema, generator
         self.rate, self.paced, self.rows_per_tick, self.wall_clock = generator.rate, paced, rows_per_tick, wall_clock
-        self.finite = generator.events is not None
+        self.finite, self.since = generator.events is not None, since
         self.reader = NexmarkReader(generator, _generated_columns(generator.kind, schema))
 
     @property
@@ -59,6 +60,10 @@ class NexmarkSource(GeneratedSource):
 
     def rows_of(self, first: int, last: int) -> int:
         return self.generator.count(first, last)
+
+    def total_rows(self) -> int | None:
+        """Of the events, not of the slots: late ones come in slots after the last event."""
+        return None if self.generator.events is None else self.generator.count(0, self.generator.events)
 
     def __repr__(self) -> str:
         return f"nexmark({self.generator.kind!r})"

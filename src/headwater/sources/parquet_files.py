@@ -55,7 +55,13 @@ class ParquetFormat(FileFormat):
         return packed / metadata.num_rows
 
     def native(
-        self, spark: SparkSession, paths: Sequence[str], schema: Schema, malformed: Malformed
+        self,
+        spark: SparkSession,
+        paths: Sequence[str],
+        schema: Schema,
+        malformed: Malformed,
+        *,
+        in_utc: bool = False,
     ) -> DataFrame | None:
         """Only files with exactly these columns: for others Spark gives NULL where we say what is wrong."""
         for path in paths:
@@ -63,14 +69,27 @@ class ParquetFormat(FileFormat):
                 with open_file(path) as file:
                     found = pq.read_schema(file)
                     same = all(
-                        found.field(place).type == f.type and found.field(place).name == f.name
+                        found.field(place).name == f.name
+                        and f.type in (t := found.field(place).type, _unzoned(t, in_utc))
                         for f, place in zip(schema, find_columns(found.names, schema), strict=True)
                     )
             except (UnfitError, pa.ArrowException):
                 return None
             if not same:
                 return None
-        return guarded(spark.read.schema(spark_schema(schema)).parquet(*paths), schema)
+        columns = spark_schema(schema)
+        if in_utc:
+            from pyspark.sql import types
+
+            zoned = types.TimestampType()
+            columns = types.StructType(
+                [
+                    types.StructField(c.name, zoned if c.dataType == types.TimestampNTZType() else c.dataType)
+                    for c in columns
+                ]
+            )
+        frame = spark.read.schema(columns).parquet(*paths)
+        return frame if in_utc else guarded(frame, schema)
 
 
 @frozen
@@ -99,6 +118,11 @@ class ParquetReader(Reader):
         except (pa.ArrowException, OSError) as problem:
             # The rows before the damage are given out; all the rest is one bad row.
             yield Piece(empty, unreadable(path, f"the file is damaged: {_first_line(problem)}"), where=path)
+
+
+def _unzoned(type_: pa.DataType, in_utc: bool) -> pa.DataType:
+    """An instant is one in any zone, where Spark reads it as such."""
+    return pa.timestamp("us") if in_utc and pa.types.is_timestamp(type_) and type_.unit == "us" else type_
 
 
 def _metadata(path: str) -> pq.FileMetaData | None:

@@ -313,7 +313,12 @@ _UNARY_WEIGHTED = [make for weight, make in _UNARY for _ in range(weight)]
 def plan(choices: Choices, *, depth: int = 3) -> Plan:
     """A plan at least ``depth`` operators deep over one to three sources; no window in it grows for ever by itself."""
     names = ["s", "t", "u"][: choices.integer(1, 3)]
-    return _grow(choices, [source(choices, name) for name in names], depth)
+    return plan_over(choices, [source(choices, name) for name in names], depth=depth)
+
+
+def plan_over(choices: Choices, sources: Sequence[Source], *, depth: int = 3) -> Plan:
+    """The same over some of these sources."""
+    return _grow(choices, sources, depth)
 
 
 def _grow(choices: Choices, made: Sequence[Source], depth: int) -> Plan:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from headwater.errors import HeadwaterError
@@ -10,11 +12,19 @@ from headwater.runtime import points
 from headwater.runtime.core import Core, Delivery
 from headwater.runtime.loop import Loop
 from headwater.runtime.spark.session import SessionHandle
+from headwater.runtime.spark.tasks import reported
 from headwater.sources.base import Source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming import StreamingQuery
+
+
+log = logging.getLogger("headwater")
+
+_TOO_SLOW = "Python worker failed to connect back"
+"""What Spark says if a process of its own took more than ten seconds to start: this machine was busy."""
+_RESTARTS = 5
 
 
 class SparkFeed:
@@ -25,6 +35,7 @@ class SparkFeed:
         self._query: StreamingQuery | None = None
         self._last: Delivery | None = None
         self._expected: int | None = None
+        self._restarts = 0
 
     def start(self) -> None:
         if self._query is not None:
@@ -58,18 +69,37 @@ class SparkFeed:
         total = self._source.total_rows()
         if total is not None:
             return sum(self._core.manifest.counts.get(self._stream, {}).values()) >= total
-        self._query.processAllAvailable()
+        from pyspark.errors import PySparkException
+
+        try:
+            self._query.processAllAvailable()
+        except PySparkException:
+            self._raise_failure()
+            return False  # it was started again
         self._raise_failure()
         return True
 
     def failure(self) -> BaseException | None:
         """Why Spark's query ended, if it did."""
-        problem = self._query.exception() if self._query is not None else None
-        if problem is None or self._loop.error is not None:
+        query = self._query
+        if query is None or self._loop.error is not None or query.isActive:
             return self._loop.error
-        from headwater.runtime.spark.job import failed
+        text = str(query.exception() or "Spark ended it without a word.")
+        if _TOO_SLOW in text and self._restarts < _RESTARTS:
+            log.warning('the source of stream "%s" did not start in time and is started again', self._stream)
+            self._restarts, self._query = self._restarts + 1, None
+            self.start()
+            return None
+        return self._failed(text)
 
-        return failed(problem)
+    def _failed(self, text: str) -> HeadwaterError:
+        told = reported(text)
+        return told or HeadwaterError(
+            "SOURCE_FAILED",
+            f'the source of stream "{self._stream}" failed',
+            detail=next((line.strip() for line in text.splitlines() if line.strip()), "")[:500],
+            hint="Nothing is lost: its rows come again after a restart.",
+        )
 
     def _raise_failure(self) -> None:
         problem = self.failure()
@@ -91,6 +121,12 @@ class SparkFeed:
             size = self._expected if self._expected is not None and self._expected < 10_000 else None
             return Delivery(self._stream, batch, rows=frame, size=size)
         coarse: list[Any] = [json.loads(row.split) for row in frame.select("split").collect()]
-        sizes = [self._source.split_rows(split) for split in coarse]
+        splits = self._source.cut(coarse)
+        sizes = [self._source.split_rows(split) for split in splits]
         size = sum(s or 0 for s in sizes) if all(s is not None for s in sizes) else None
-        return Delivery(self._stream, batch, splits=self._source.cut(coarse), size=size)
+        return Delivery(self._stream, batch, splits=splits, size=size, native=self._native(coarse))
+
+    def _native(self, splits: list[Any]) -> Callable[[], DataFrame | None] | None:
+        if not self._source.suits_spark:
+            return None
+        return lambda: self._source.native_batch(self._session.spark, splits, in_utc=True)

@@ -17,11 +17,13 @@ from headwater.runtime.bundles import pack
 from headwater.runtime.executor import TickJob, TickResult, collected
 from headwater.runtime.reading import StreamTask
 from headwater.runtime.sender import Arrivals, SenderOutput, send
+from headwater.runtime.spark.native_rows import native_rows
 from headwater.runtime.spark.session import SessionHandle
 from headwater.runtime.spark.tasks import (
     DRIVER,
     EDGE,
     NO_SENDER,
+    NativeSender,
     Program,
     RowSender,
     SplitSender,
@@ -67,7 +69,7 @@ class SparkExecutor:
         exchange = self._exchange_of(job)
         work = Work(self._program_of(job), job.tick, job.staging, job.segments, exchange)
         given, bundles = self._given(job, arrivals)
-        frame = self._senders(work, batches or Batches({}))
+        frame = self._senders(work, batches or Batches({}), job)
         for level in range(1, len(job.layout.levels)):
             frame = self._stage(frame, work, level, job, bundles[level])
         if frame is None:
@@ -114,7 +116,7 @@ class SparkExecutor:
                     packed[level].setdefault(shard, []).append(pack(bundle, None))
         return outs, packed
 
-    def _senders(self, work: Work, batches: Batches) -> DataFrame | None:
+    def _senders(self, work: Work, batches: Batches, job: TickJob) -> DataFrame | None:
         frames = []
         if batches.splits:
             count = min(len(batches.splits), self._session.shards)
@@ -122,7 +124,7 @@ class SparkExecutor:
             sender = SplitSender(work, batches.tasks, shares)
             frames.append(self._spark.range(0, count, 1, count).mapInArrow(sender, EDGE))
         for stream, rows in batches.rows.items():
-            frames.append(rows.mapInArrow(RowSender(work, batches.tasks[stream]), EDGE))
+            frames.append(_row_sender(rows, work, batches.tasks[stream], job))
         if not frames:
             return None
         frame = frames[0]
@@ -162,6 +164,15 @@ class SparkExecutor:
         except (PySparkException, Py4JJavaError) as problem:
             raise failed(problem) from None
         return [pickle.loads(blob.as_buffer()) for blob in table.column("blob")]
+
+
+def _row_sender(rows: DataFrame, work: Work, task: StreamTask, job: TickJob) -> DataFrame:
+    parts = job.natives.get(task.stream, ())
+    found = native_rows(rows, task.intake, job.tick.clocks[task.stream].frontier, parts) if parts else None
+    if found is None:
+        return rows.mapInArrow(RowSender(work, task), EDGE)
+    frame, shape = found
+    return frame.mapInArrow(NativeSender(work, task, shape), EDGE)
 
 
 def failed(problem: Exception) -> HeadwaterError:

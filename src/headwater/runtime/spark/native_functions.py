@@ -1,6 +1,6 @@
 """DuckDB's functions that Spark computes with exactly the same results, and Spark's text for them.
 
-The texts of the language's functions (``language/scalar_functions.py``) are made of these, with guards around what the
+The texts of the language's functions (``language/functions``) are made of these, with guards around what the
 two engines treat differently: a function stands here for the arguments that can reach it there. What is missing is
 missing on purpose: libraries of mathematics differ in the last bit (SIN, LN, POWER), of Unicode in letters (UPPER, LOWER,
 REVERSE, LEVENSHTEIN), of regular expressions in nearly everything; DOUBLE as text differs, and so do dates far away.

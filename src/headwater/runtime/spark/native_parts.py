@@ -92,6 +92,13 @@ def is_row_wise(plan: n.Plan, streams: Collection[str]) -> bool:
     return False
 
 
+def is_stateless(plan: n.Plan) -> bool:
+    """Does Spark compute the whole answer, a row or none of each row? Then none need enter Python."""
+    streams = [node.name for node in plan.walk() if isinstance(node, n.Source)]
+    windows = any(isinstance(node, (n.TimeWindow, n.Granularity)) for node in plan.walk())
+    return len(streams) == 1 and not windows and is_row_wise(plan, streams)
+
+
 def _is_free(plan: n.Plan) -> bool:
     """Has no column the name of one that is carried along?"""
     return not any(name.casefold().startswith(CARRIED) for name in plan.schema.names)

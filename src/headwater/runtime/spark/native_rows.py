@@ -7,7 +7,7 @@ the parts of the queries (``native_parts``), a filtered one as a list of at most
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from headwater.algebra import nodes as n
 from headwater.clock.frontier import Seen
 from headwater.model.arrays import int64_values
 from headwater.model.delta import Delta
-from headwater.model.schema import START, Schema
+from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.operators.base import Operator
 from headwater.runtime.spark.expressions import suits, to_spark
@@ -29,9 +29,8 @@ from headwater.sources.intake import Intake, sighted
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_AT, _SEEN, _APART, _KEPT = (quoted(CARRIED + name) for name in ("at", "seen", "apart", "kept"))
+_AT, SEEN, _APART, KEPT = (quoted(CARRIED + name) for name in ("at", "seen", "apart", "kept"))
 _DAY = 86_400_000_000
-_MOST_DAYS = INFINITY // _DAY - 1
 
 
 @frozen
@@ -111,73 +110,134 @@ def native_rows(
     """The batch for these parts; None if it had better come as it is: they ask for everything, or the session differs."""
     if not any(part.steps for part in parts) or not suits(frame.sparkSession):
         return None
-    text, shape = _Text(intake, parts).of(frontier)
-    view = f"headwater_rows_{re.sub('[^a-z0-9]', '_', intake.stream.casefold())}"
-    frame.createOrReplaceTempView(view)
-    return frame.sparkSession.sql(text.replace(_VIEW, view)), shape
+    text, shape = _Parts(intake, frontier).of(parts)
+    return selected(frame, text), shape
 
 
 _VIEW = "`the rows of the batch`"
 
 
-class _Text:
-    """One SELECT inside another, each over the columns of the one before."""
+def selected(frame: DataFrame, text: BatchText) -> DataFrame:
+    """What the text says of the batch. One text is analysed sooner than many small steps."""
+    view = f"headwater_rows_{re.sub('[^a-z0-9]', '_', text.intake.stream.casefold())}"
+    frame.createOrReplaceTempView(view)
+    return frame.sparkSession.sql(text.sql.removeprefix("(").removesuffix(")").replace(_VIEW, view))
 
-    def __init__(self, intake: Intake, parts: Sequence[NativePart]) -> None:
-        self._intake, self._parts = intake, parts
-        self._base = [quoted(f"{CARRIED}{i}") for i in range(len(intake.schema))]
-        self._carried = [*self._base, _SEEN, _APART]
-        self._from = _VIEW
-        self._columns = [_SEEN, _APART]
-        """Of the result."""
-        self._known: dict[str, int] = {}
-        """Columns that a part has all rows of, by their text."""
 
-    def of(self, frontier: int) -> tuple[str, Shape]:
-        schema = self._intake.schema
-        self._select([*_declared(schema, self._base), f"{_instant(self._intake, self._base)} AS {_AT}"])
-        # Rows whose time is NULL are malformed, and NULL is not above the frontier.
+class BatchText:
+    """One SELECT inside another, each over the columns of the one before. First: which rows are taken, and when they are."""
+
+    def __init__(self, intake: Intake, frontier: int) -> None:
+        self.intake, self.sql = intake, _VIEW
+        schema = intake.schema
+        self.base = [quoted(f"{CARRIED}{i}") for i in range(len(schema))]
+        """The columns of the stream, under names that no query has."""
+        self.carried = [*self.base, SEEN]
+        self.select([*_declared(schema, self.base), f"{_instant(intake)} AS {_AT}"])
+        # A row without a time is malformed: NULL is not above the frontier either.
         tests = [f"{_AT} >= {_whole(max(frontier, BEGINNING + 1))}", f"{_AT} < {_whole(INFINITY - 1)}"]
-        tests += [f"{c} IS NOT NULL" for c, f in zip(self._base, schema, strict=True) if not f.nullable]
-        self._select([*self._base, f"CASE WHEN {' AND '.join(tests)} THEN {_AT} END AS {_SEEN}"])
-        whole = ", ".join(f"{c} AS {quoted(name)}" for c, name in zip(self._base, schema.names, strict=True))
-        self._select([*self._base, _SEEN, f"CASE WHEN {_SEEN} IS NULL THEN array(struct({whole})) END AS {_APART}"])
-        partition = self._intake.partition
-        place = None if partition is None else self._place(self._base[schema.index(partition)])
-        shapes = tuple(self._part(i, part) for i, part in enumerate(self._parts))
-        self._select(self._columns)
-        return self._from.removeprefix("(").removesuffix(")"), Shape(place, shapes)
+        tests += [f"{c} IS NOT NULL" for c, f in zip(self.base, schema, strict=True) if not f.nullable]
+        self.select([*self.base, f"CASE WHEN {' AND '.join(tests)} THEN {_AT} END AS {SEEN}"])
 
-    def _select(self, expressions: Sequence[str]) -> None:
-        self._from = f"(SELECT {', '.join(expressions)} FROM {self._from})"
+    def select(self, expressions: Sequence[str]) -> None:
+        self.sql = f"(SELECT {', '.join(expressions)} FROM {self.sql})"
+
+    @property
+    def row(self) -> str:
+        """All columns of the stream."""
+        return f"struct({', '.join(aliased(self.base, self.intake.schema.names))})"
+
+    def apply(self, steps: Iterable[n.Plan]) -> dict[str, str]:
+        """The columns that these make of the rows, and which rows they keep; what is a column as it came, by name."""
+        names = self.intake.schema.names
+        origin = dict(zip(names, self.base, strict=True))
+        self.select([*self.carried, f"{SEEN} IS NOT NULL AS {KEPT}", *aliased(self.base, names)])
+        for step in steps:
+            kept, values = KEPT, [quoted(name) for name in step.inputs[0].schema.names]
+            match step:
+                case n.Filter(input=below, predicate=predicate):
+                    passes = f"coalesce({_text(predicate, below.schema)}, FALSE)"
+                    kept = f"CASE WHEN {KEPT} THEN {passes} ELSE FALSE END AS {KEPT}"
+                case n.Stamp():
+                    values.append(SEEN)
+                case n.Project(input=below, expressions=expressions):
+                    values = [_guarded(_text(scalar, below.schema), below.schema) for _, scalar in expressions]
+            known = {quoted(name): text for name, text in origin.items()} | {SEEN: SEEN}
+            origin = {name: known[v] for name, v in zip(step.schema.names, values, strict=True) if v in known}
+            self.select([*self.carried, kept, *aliased(values, step.schema.names)])
+        return origin
+
+
+class _Parts(BatchText):
+    """What is late or malformed, and what the parts need."""
+
+    def __init__(self, intake: Intake, frontier: int) -> None:
+        super().__init__(intake, frontier)
+        self.select([*self.carried, f"CASE WHEN {SEEN} IS NULL THEN array({self.row}) END AS {_APART}"])
+        self.carried.append(_APART)
+        self._result = {SEEN: 0, _APART: 1}
+        """Its columns, each once, and their places: what a part takes as it came crosses once for all of them."""
+
+    def of(self, parts: Sequence[NativePart]) -> tuple[BatchText, Shape]:
+        partition = self.intake.partition
+        place = None if partition is None else self._place(self.base[self.intake.schema.index(partition)])
+        shapes = tuple(self._part(i, part) for i, part in enumerate(parts))
+        self.select(list(self._result))
+        return self, Shape(place, shapes)
 
     def _place(self, column: str) -> int:
-        if column not in self._known:
-            self._known[column] = len(self._columns)
-            self._columns.append(column)
-        return self._known[column]
+        return self._result.setdefault(column, len(self._result))
 
     def _part(self, number: int, part: NativePart) -> PartShape:
-        # By name: the text of the column now. What is not computed is not selected again.
-        columns = dict(zip(self._intake.schema.names, self._base, strict=True))
-        self._select([*self._carried, f"{_SEEN} IS NOT NULL AS {_KEPT}"])
-        made = 0
-        for step in part.steps:
-            if isinstance(step, n.Stamp):
-                columns[step.column] = _SEEN
-                continue
-            self._select([*self._carried, _KEPT, *_named(columns)])
-            if isinstance(step, n.Filter):
-                passes = f"CASE WHEN {_KEPT} THEN coalesce({_text(step.predicate, step.input.schema)}, FALSE) ELSE FALSE END"
-                hidden = [quoted(f"{CARRIED}{number} {made} {i}") for i in range(len(columns))]
-                aside = [f"{quoted(name)} AS {new}" for name, new in zip(columns, hidden, strict=True)]
-                self._select([*self._carried, *aside, f"{passes} AS {_KEPT}"])
-            else:
-                assert isinstance(step, n.Project)
-                hidden = [quoted(f"{CARRIED}{number} {made} {i}") for i in range(len(step.expressions))]
-                values = [self._value(scalar, step.input.schema) for _, scalar in step.expressions]
-                aside = [f"{value} AS {new}" for value, new in zip(values, hidden, strict=True)]
-                self._select([*self._carried, _KEPT, *aside])
-            columns = dict(zip(step.schema.names, hidden, strict=True))
-            made += 1
-        return self._finished(number, part, columns)
+        schema, origin = part.plan.schema, self.apply(part.steps)
+        if part.is_filtered:
+            out = quoted(f"{CARRIED}part {number}")
+            row = f"array(struct({', '.join(map(quoted, schema.names))}))"
+            self.select([*self.carried, f"CASE WHEN {KEPT} THEN {row} END AS {out}"])
+            outs, places = [out], [self._place(out)]
+        else:
+            made = {name: f"{CARRIED}part {number} {name}" for name in schema.names if name not in origin}
+            self.select([*self.carried, *aliased(map(quoted, made), made.values())])
+            outs = list(map(quoted, made.values()))
+            places = [self._place(origin[c] if c in origin else quoted(made[c])) for c in schema.names]
+        self.carried += outs
+        return PartShape(part.node, schema, tuple(places), part.is_filtered, part.windows)
+
+
+def _declared(schema: Schema, base: Sequence[str]) -> list[str]:
+    """The columns of the stream; a TIMESTAMP counts microseconds in UTC, as expressions expect it."""
+    texts = (
+        f"CAST({quoted(f.name)} AS TIMESTAMP)" if pa.types.is_timestamp(f.type) else quoted(f.name) for f in schema
+    )
+    return [f"{text} AS {name}" for text, name in zip(texts, base, strict=True)]
+
+
+def _instant(intake: Intake) -> str:
+    """The time of a row as an instant; NULL where there is none."""
+    assert intake.time is not None, "rows with intervals of their own are not native"
+    type_, name = intake.schema.field(intake.time).type, quoted(intake.time)
+    if pa.types.is_timestamp(type_):
+        return f"unix_micros(CAST({name} AS TIMESTAMP))"
+    if not pa.types.is_date32(type_):
+        return f"CAST({name} AS BIGINT)"
+    most, days = _whole(INFINITY // _DAY), f"unix_date({name})"
+    return f"CASE WHEN {days} BETWEEN -{most} AND {most} THEN {days} * {_whole(_DAY)} END"
+
+
+def aliased(texts: Iterable[str], names: Iterable[str]) -> list[str]:
+    return [f"{text} AS {quoted(name)}" for text, name in zip(texts, names, strict=True)]
+
+
+def _guarded(text: str, schema: Schema) -> str:
+    """Computed only of rows that are there: others may be what it would fail on."""
+    return text if text in map(quoted, schema.names) else f"CASE WHEN {KEPT} THEN {text} END"
+
+
+def _text(scalar: n.Scalar, schema: Schema) -> str:
+    text = to_spark(scalar, schema)
+    assert text is not None, "parts are native"
+    return text
+
+
+def _whole(number: int) -> str:
+    return literal(number, pa.int64())

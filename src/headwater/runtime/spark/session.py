@@ -36,6 +36,8 @@ _MALLOC = {
 }
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_STACK = "-Xss16m"
+"""A stream that is stopped looks through the text of its last exception by a recursive pattern: a kilobyte a character."""
 
 _lock = threading.RLock()
 _handles: dict[str, int] = {}
@@ -209,7 +211,7 @@ def _start(master: str | None, app_name: str, config: Mapping[str, str]) -> Spar
 
     java = find_java()
     settings = _start_settings(master) | dict(config)
-    options = (_quiet_logging(), options_for(find_archive(java)), config.get(_JAVA_OPTIONS))
+    options = (_quiet_logging(), _STACK, options_for(find_archive(java)), config.get(_JAVA_OPTIONS))
     settings[_JAVA_OPTIONS] = " ".join(filter(None, options))
     builder = SparkSession.builder.master(master).appName(app_name)
     for name, value in settings.items():

@@ -16,10 +16,12 @@ import pyarrow as pa
 from attrs import frozen
 
 from headwater.errors import HeadwaterError
+from headwater.model.delta import Delta
 from headwater.runtime.bundles import Bundle, pack, unpack
 from headwater.runtime.layout import Layout
-from headwater.runtime.reading import StreamTask, take_in
+from headwater.runtime.reading import StreamTask, take_in, together
 from headwater.runtime.sender import Arrivals, SenderOutput, send
+from headwater.runtime.spark.native_rows import Shape
 from headwater.runtime.stage import Stage, StateCache
 from headwater.runtime.tick import Tick
 from headwater.sinks.base import Stager
@@ -105,13 +107,43 @@ class RowSender:
     task: StreamTask
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from pyspark import TaskContext
-
         with _reported():
-            context = TaskContext.get()
-            sender = context.partitionId() if context is not None else 0
             pieces = map(self.task.piece, batches)
-            yield _sent(self.work, {self.task.stream: self.task}, {self.task.stream: pieces}, sender)
+            yield _sent(self.work, {self.task.stream: self.task}, {self.task.stream: pieces}, _partition())
+
+
+@frozen
+class NativeSender:
+    """Takes rows of which Spark has computed what the queries need (``native_rows``), one partition of one stream."""
+
+    work: Work
+    task: StreamTask
+    shape: Shape
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with _reported():
+            layout, stagers = self.work.program.load()
+            found = [self.shape.read(batch) for batch in batches]
+            stream, noted = self.task.stream, SenderOutput()
+            pieces = [self.task.piece(f.apart) for f in found if f.apart is not None]
+            rest = take_in(self.task, pieces, self.work.tick, layout, self.work.staging, noted)
+            noted.rows[stream] += sum(f.rows for f in found)
+            seen = together([*rest.seen[stream], *(s for f in found for s in f.seen)])
+            given = {
+                part.node: Delta.concat(part.schema, [f.parts[part.node] for f in found]) for part in self.shape.parts
+            }
+            arrivals = Arrivals(rest.deltas, {stream: seen})
+            out, bundles = send(
+                layout,
+                self.work.tick,
+                arrivals,
+                sender=_partition(),
+                stagers=stagers,
+                staging=self.work.staging,
+                out=noted,
+                given=given,
+            )
+            yield _rows([(0, DRIVER, pickle.dumps(out)), *_packed(bundles, self.work.exchange)])
 
 
 @frozen
@@ -156,6 +188,13 @@ class StageRun:
         )
         out, onward = stage.run([*given, *bundles], pickle.loads(self.records[shard]))
         return _rows([(shard, DRIVER, pickle.dumps(out)), *_packed(onward, self.work.exchange)])
+
+
+def _partition() -> int:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return context.partitionId() if context is not None else 0
 
 
 def _sent(

@@ -1,0 +1,1 @@
+"""Functions: what SQL may call, and what becomes of a call."""

@@ -1,0 +1,189 @@
+"""Calls of functions: built-in ones by their text, functions of the user's by their name in the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import pyarrow as pa
+from sqlglot import exp
+
+from headwater.errors import SqlError
+from headwater.language.catalog import Function
+from headwater.language.functions.registry import SCALARS, UNREPEATABLE, arity, known_functions
+from headwater.language.functions.scalar_functions import ARRAYS
+from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS, part_of_time
+from headwater.language.functions.user_functions import (
+    find_function,
+    is_aggregate,
+    names_in_sight,
+    takes,
+    wrong_count,
+    wrong_type,
+)
+from headwater.language.rendering import Template, UserCall
+from headwater.language.scope import Bound, Scope
+from headwater.language.text import did_you_mean
+from headwater.language.types import duckdb_name, shown
+from headwater.operators.expression import connection, quote, register
+
+_SAME_KIND = {
+    "coalesce": 0,
+    "equal_null": 0,
+    "ifnull": 0,
+    "nvl": 0,
+    "nullif": 0,
+    "greatest": 0,
+    "least": 0,
+    "array": 0,
+    "if": 1,
+    "iif": 1,
+    "nvl2": 1,
+}
+"""Functions whose arguments, from the given one on, must go together."""
+
+_OF_ARRAYS = ARRAYS.keys() - {"array", "array_repeat"}
+_GROUPING_FUNCTIONS = ("grouping", "grouping_id")
+_WHY_REPEATABLE = "The same input must always give the same answer."
+
+
+class Binder(Protocol):
+    """What calls need of the binder of expressions."""
+
+    scope: Scope
+
+    def bind(self, node: exp.Expr) -> Bound: ...
+
+    def boolean(self, bound: Bound, what: str) -> Bound: ...
+
+    def aggregated(self, node: exp.Expr) -> Bound: ...
+
+    def same_kind(self, values: Sequence[Bound], what: str) -> None: ...
+
+    def error(self, node: exp.Expr, code: str, message: str, *, detail: str = "", hint: str = "") -> SqlError: ...
+
+    def typed(
+        self, rebuilt: exp.Expr, node: exp.Expr, operands: Sequence[Bound], *, nullable: bool, what: str = "expression"
+    ) -> Bound: ...
+
+
+def bind_call(binder: Binder, node: exp.Anonymous) -> Bound:
+    """``name(…)``, whatever kind of function that is."""
+    name = node.name.lower()
+    if is_aggregate(name) or name in _GROUPING_FUNCTIONS:
+        return binder.aggregated(node)
+    if (own := find_function(name)) is not None:
+        return _user_call(binder, node, own)
+    return _built_in(binder, node, name, list(node.expressions))
+
+
+def bind_special_form(binder: Binder, node: exp.Expr) -> Bound:
+    """Calls with a grammar of their own: they mean the same as a plain call."""
+    match node:
+        case exp.Extract():
+            return part_of_time(binder, node, "extract", node.this, node.expression)
+        case exp.Substring():
+            given = [node.this, node.args.get("start"), node.args.get("length")]
+            return _built_in(binder, node, "substr", [g for g in given if g is not None])
+        case exp.StrPosition():
+            given = [node.args["substr"], node.this, node.args.get("position")]
+            return _built_in(binder, node, "locate", [g for g in given if g is not None])
+    operands: list[Bound] = []
+    rebuilt = node.copy()
+    for key, value in node.args.items():
+        if isinstance(value, exp.Expr) and not isinstance(value, exp.Var):
+            bound = binder.bind(value)
+            rebuilt.set(key, bound.node)
+            operands.append(bound)
+    return binder.typed(rebuilt, node, operands, nullable=True, what=f'function "{_written_name(node)}"')
+
+
+def refused_constant(binder: Binder, node: exp.Column) -> SqlError | None:
+    """The error for ``current_date`` and its like, which need no parentheses in other systems."""
+    if node.args.get("table") or node.name.lower() not in UNREPEATABLE:
+        return None
+    message = f'function "{node.name}" cannot be used in a query'
+    return binder.error(node, "UNKNOWN_FUNCTION", message, hint=_WHY_REPEATABLE)
+
+
+def _written_name(node: exp.Expr) -> str:
+    return str(node.meta.get("name") or node.name or type(node).__name__).lower()
+
+
+# -- built in ---------------------------------------------------------------------------------------------------------
+
+
+def _built_in(binder: Binder, node: exp.Expr, name: str, given: list[exp.Expr]) -> Bound:
+    function = SPECIAL_FUNCTIONS.get(name) or SCALARS.get(name)
+    if function is None:
+        raise _unknown_function(binder, node, name)
+    shown_name = _written_name(node)
+    if not function.least <= len(given) <= function.most:
+        if name == "unix_timestamp" and not given:  # the time of day
+            raise _unknown_function(binder, node, name)
+        message = f'function "{shown_name}" takes {arity(function.least, function.most)}, not {len(given)}'
+        raise binder.error(node, "WRONG_ARGUMENTS", message)
+    if name in SPECIAL_FUNCTIONS:
+        return SPECIAL_FUNCTIONS[name].build(binder, node, name, given)
+    arguments = [binder.bind(e) for e in given]
+    if name in _SAME_KIND:
+        binder.same_kind(arguments[_SAME_KIND[name] :], f'the arguments of "{name}"')
+    if name in _OF_ARRAYS and not (pa.types.is_list(arguments[0].type) or pa.types.is_null(arguments[0].type)):
+        types = " and ".join(shown(a.type) for a in arguments)  # DuckDB would take a STRING for a list of letters
+        raise binder.error(node, "TYPE_MISMATCH", f'function "{name}" does not take {types}')
+    if name in ("if", "iif"):
+        binder.boolean(arguments[0], f'the first argument of "{name}"')
+    text = SCALARS[name].text([a.type for a in arguments])
+    template = Template(this=text, expressions=[a.node for a in arguments])
+    nullable = not (name == "coalesce" and any(not a.nullable for a in arguments))
+    return binder.typed(template, node, arguments, nullable=nullable, what=f'function "{shown_name}"')
+
+
+def _unknown_function(binder: Binder, node: exp.Expr, name: str) -> SqlError:
+    if name in ("any", "some", "all"):
+        return binder.error(node, "UNSUPPORTED", f"{name.upper()} takes a sub-query")
+    if name in ("row_number", "rank", "dense_rank"):
+        hint = f"Write {name.upper()}() OVER (PARTITION BY … ORDER BY …)."
+        return binder.error(node, "WRONG_ARGUMENTS", f'function "{name}" needs OVER', hint=hint)
+    if name in ("window", "session_window"):
+        hint = "It can stand in GROUP BY; in FROM write TUMBLE(…), HOP(…) or SESSION(…)."
+        return binder.error(node, "UNKNOWN_FUNCTION", f'function "{name}" cannot be used here', hint=hint)
+    if name in UNREPEATABLE or name == "unix_timestamp":
+        message = f'function "{node.name}" cannot be used in a query'
+        return binder.error(node, "UNKNOWN_FUNCTION", message, hint=_WHY_REPEATABLE)
+    hint = did_you_mean(name, [*known_functions(), *SPECIAL_FUNCTIONS, *names_in_sight()], cutoff=0.76)
+    return binder.error(node, "UNKNOWN_FUNCTION", f'function "{node.name}" does not exist', hint=hint)
+
+
+# -- the user's -------------------------------------------------------------------------------------------------------
+
+
+def _user_call(binder: Binder, node: exp.Anonymous, function: Function) -> Bound:
+    """A function of the user's: its arguments are converted to its parameters as Spark would."""
+    definition = function.definition
+    arguments = [binder.bind(e) for e in node.expressions]
+    if len(arguments) != len(definition.parameters):
+        raise wrong_count(binder.scope.text, node, function, arguments)
+    converted = [_converted(binder, function, i, argument) for i, argument in enumerate(arguments)]
+    register([definition])
+    template = f"{quote(definition.name)}({{args}})"
+    call = UserCall(this=template, expressions=[c.node for c in converted], function=definition)
+    call.meta["type"] = definition.returns
+    return Bound(call, definition.returns, True, node)
+
+
+def _converted(binder: Binder, function: Function, parameter: int, argument: Bound) -> Bound:
+    """The argument as a value of the parameter's type."""
+    type_ = function.definition.parameters[parameter]
+    literal = isinstance(argument.node, exp.Literal) and argument.node.is_string
+    text = binder.scope.text
+    if not takes(type_, argument.type, literal=literal):
+        raise wrong_type(text, argument.origin, function, parameter, argument.type)
+    if literal and not pa.types.is_string(type_) and not _can_be(argument.node.name, type_):
+        raise wrong_type(text, argument.origin, function, parameter, argument.type, value=argument.node.name)
+    return argument.cast(type_, duckdb_name(type_))
+
+
+def _can_be(text: str, type_: pa.DataType) -> bool:
+    ((value,),) = connection().execute(f"SELECT TRY_CAST(? AS {duckdb_name(type_)})", [text]).fetchall()
+    return value is not None

@@ -1,0 +1,179 @@
+"""CREATE FUNCTION: functions of the user's, checked when they are declared and called like built-in ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import pyarrow as pa
+from attrs import define, field
+from sqlglot import exp
+
+from headwater.errors import HeadwaterError, SqlError
+from headwater.language.catalog import Catalog, Function, calls
+from headwater.language.functions.registry import AGGREGATES, SCALARS, SPECIAL_FORMS, UNREPEATABLE, AggregateFunction
+from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS
+from headwater.language.parsing.syntax import CreateFunction
+from headwater.language.text import error_on
+from headwater.language.types import TYPE_NAMES, common_type, declared_type, is_nested, is_numeric, shown
+from headwater.model.functions import UserFunction, import_path
+from headwater.operators.user_aggregates import load_aggregate
+
+_NAME = re.compile(r"[^\W\d]\w*")
+_OTHER_FORMS = frozenset(
+    {
+        *("any", "all", "some", "exists", "istream", "dstream", "rstream", "grouping", "grouping_id"),
+        *("row_number", "rank", "dense_rank", "window", "session_window", "tumble", "hop", "session"),
+    }
+)
+
+
+# -- which functions there are ----------------------------------------------------------------------------------------
+
+
+@define
+class _Visible:
+    """The functions that the statement may call, and which of them it has called."""
+
+    catalog: Catalog
+    called: set[str] = field(factory=set)
+
+
+_visible: ContextVar[_Visible | None] = ContextVar("functions in sight", default=None)
+
+
+@contextmanager
+def functions_of(catalog: Catalog) -> Iterator[set[str]]:
+    """While a statement is bound: its functions come from the catalog. Gives the names in ``uses`` of those it calls."""
+    visible = _Visible(catalog)
+    token = _visible.set(visible)
+    try:
+        yield visible.called
+    finally:
+        _visible.reset(token)
+
+
+def find_function(name: str) -> Function | None:
+    """The user's function of the name, if the statement that is being bound may call one."""
+    visible = _visible.get()
+    found = visible.catalog.function(name) if visible is not None else None
+    if visible is not None and found is not None:
+        visible.called.add(calls(found.name))
+    return found
+
+
+def is_aggregate(name: str) -> bool:
+    """Is it the name of an aggregate, built in or the user's?"""
+    visible = _visible.get()
+    found = visible.catalog.function(name) if visible is not None else None
+    return name.lower() in AGGREGATES or (found is not None and found.aggregate)
+
+
+def find_aggregate_function(name: str) -> AggregateFunction | None:
+    """The aggregate of the name, built in or the user's."""
+    function = find_function(name) if is_aggregate(name) else None
+    if function is None:
+        return AGGREGATES.get(name.lower())
+    definition = function.definition
+    (parameter,) = definition.parameters
+
+    def result(argument: pa.DataType) -> pa.DataType | None:
+        return definition.returns if takes(parameter, argument, literal=False) else None
+
+    return AggregateFunction(function.name.upper(), result, f"a {shown(parameter)}", parameter, (definition.path,))
+
+
+def names_in_sight() -> list[str]:
+    visible = _visible.get()
+    return [f.name for f in visible.catalog.functions.values()] if visible is not None else []
+
+
+# -- declaring --------------------------------------------------------------------------------------------------------
+
+
+def bind_function(text: str, node: CreateFunction) -> Function:
+    """The function as declared; what its path names is imported, so that a mistake is found here."""
+    name, aggregate = node.this.name, bool(node.args.get("aggregate"))
+    _check_name(text, node.this)
+    parameters = [p for p in node.args.get("parameters") or () if p is not None]
+    names = [p.name for p in parameters]
+    if len({n.casefold() for n in names}) < len(names):
+        raise error_on(
+            text, parameters[-1].this, "DUPLICATE_COLUMN", f'function "{name}" has two parameters of one name'
+        )
+    types = tuple(_type(text, p.args["kind"]) for p in parameters)
+    returns = _type(text, node.args["returns"])
+    if aggregate and len(types) != 1:
+        raise error_on(
+            text,
+            node.this,
+            "WRONG_ARGUMENTS",
+            f"an aggregate function takes 1 argument, not {len(types)}",
+            hint="Several values can come in one STRUCT.",
+        )
+    definition = UserFunction.define(name, node.args["path"].name, types, returns)
+    _check_path(text, node.args["path"], definition, aggregate=aggregate)
+    return Function(name, definition, tuple(names), aggregate)
+
+
+def _check_name(text: str, node: exp.Expr) -> None:
+    folded = node.name.casefold()
+    if not _NAME.fullmatch(node.name):
+        raise error_on(text, node, "FUNCTION_NAME", f'"{node.name}" cannot be the name of a function')
+    if folded in {*SCALARS, *SPECIAL_FUNCTIONS, *AGGREGATES, *SPECIAL_FORMS, *UNREPEATABLE, *_OTHER_FORMS}:
+        hint = "Choose another name for yours."
+        raise error_on(text, node, "FUNCTION_NAME", f'function "{node.name}" is built in', hint=hint)
+
+
+def _type(text: str, node: exp.Expr) -> pa.DataType:
+    type_ = declared_type(node) if isinstance(node, exp.DataType) else None
+    if type_ is None:
+        written = node.sql(dialect="spark")
+        raise error_on(text, node, "UNKNOWN_TYPE", f"there is no type {written}", hint=f"There are {TYPE_NAMES}.")
+    return type_
+
+
+def _check_path(text: str, node: exp.Expr, definition: UserFunction, *, aggregate: bool) -> None:
+    try:
+        if aggregate:
+            load_aggregate(definition.title, definition.path, definition.returns)
+            return
+        found = import_path(definition.path)
+    except HeadwaterError as problem:
+        raise error_on(text, node, problem.code, problem.message, detail=problem.detail, hint=problem.hint) from problem
+    if not callable(found):
+        message = f'"{definition.path}" is a {type(found).__name__} and cannot be called'
+        raise error_on(text, node, "UNKNOWN_FUNCTION_PATH", message)
+
+
+# -- calling ----------------------------------------------------------------------------------------------------------
+
+
+def takes(parameter: pa.DataType, argument: pa.DataType, *, literal: bool) -> bool:
+    """May the argument be converted without being asked? Spark's rules: to a wider type, to STRING, and from a literal."""
+    if argument == parameter or pa.types.is_null(argument):
+        return True
+    if is_numeric(argument) and pa.types.is_float64(parameter):
+        return True
+    if common_type(argument, parameter) == parameter:
+        return True
+    if pa.types.is_string(parameter):
+        return not is_nested(argument) and not pa.types.is_binary(argument)
+    return literal and pa.types.is_string(argument) and not is_nested(parameter)
+
+
+def wrong_count(text: str, node: exp.Expr, function: Function, given: Sequence[object]) -> SqlError:
+    wanted = len(function.definition.parameters)
+    arity = "no arguments" if wanted == 0 else f"{wanted} argument{'' if wanted == 1 else 's'}"
+    return error_on(text, node, "WRONG_ARGUMENTS", f'function "{function.name}" takes {arity}, not {len(given)}')
+
+
+def wrong_type(
+    text: str, node: exp.Expr, function: Function, parameter: int, found: pa.DataType, *, value: str = ""
+) -> SqlError:
+    name, wanted = function.parameters[parameter], shown(function.definition.parameters[parameter])
+    what = f"the STRING '{value}'" if value else shown(found)
+    message = f'parameter "{name}" of function "{function.name}" is {wanted}, which {what} is not'
+    return error_on(text, node, "TYPE_MISMATCH", message, hint="" if value else f"Convert it: CAST(… AS {wanted}).")

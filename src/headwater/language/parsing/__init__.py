@@ -1,0 +1,1 @@
+"""How SQL is read: sqlglot's Spark parser with our statements, windows and clauses."""

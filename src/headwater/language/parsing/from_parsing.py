@@ -1,0 +1,161 @@
+"""The FROM clause: streams and sub-queries with their windows (Krämer 7.2.3, CQL brackets)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.tokens import TokenType
+
+from headwater.language.parsing.syntax import Granularity, RelationToStream, StreamWindow
+from headwater.language.parsing.table_function_parsing import TableFunctionParser
+from headwater.language.text import error_at
+
+_AFTER_STRAY_COMMA = frozenset({TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING})
+_RELATION_TO_STREAM = frozenset({"ISTREAM", "DSTREAM", "RSTREAM"})
+
+
+class FromParser(TableFunctionParser):
+    """``ref [alias] [window] [granularity] [alias]``, and joins of them."""
+
+    # -- FROM -------------------------------------------------------------------------------------------------------
+
+    def _parse_table(self, *args: Any, joins: bool = False, **options: Any) -> exp.Expr | None:
+        """``ref [alias] [window] [granularity] [alias]``, where ref is a name, a sub-query or Istream(…)."""
+        item = self._parse_reference()
+        alias = self._parse_table_alias()
+        window = self._parse_stream_window()
+        if window and self._match_set((TokenType.WINDOW, TokenType.L_BRACKET), advance=False):
+            hint = "Window the result of a sub-query: FROM (SELECT * FROM s WINDOW(…)) WINDOW(…)."
+            raise self.error("SYNTAX", "a stream has one window", hint=hint)
+        granularity = self._parse_granularity()
+        if window or granularity:
+            alias = alias or self._parse_table_alias()
+        for key, value in (("alias", alias), ("stream_window", window), ("granularity", granularity)):
+            if value:
+                item.set(key, value)
+        if joins:
+            for join in self._parse_joins():
+                item.append("joins", join)
+        return item
+
+    def _parse_reference(self) -> exp.Expr:
+        if self._match_pair(TokenType.L_PAREN, TokenType.VALUES):
+            rows = self._parse_rows()
+            if not self._match(TokenType.R_PAREN):
+                raise self.expected('")" after the rows of VALUES')
+            return rows
+        if self._match_set((TokenType.L_PAREN, TokenType.WITH), advance=False):
+            query = self._parse_select(table=True, parse_subquery_alias=False)
+            while isinstance(query, exp.Subquery) and isinstance(query.this, exp.Subquery) and query.this.is_wrapper:
+                query = query.this
+            return query if isinstance(query, exp.Subquery) else exp.Subquery(this=query)
+        if self._match(TokenType.SELECT, advance=False):
+            return exp.Subquery(this=self._parse_statement())  # printed without parentheses in Krämer, Example 17.7
+        if self._curr.text.upper() in _RELATION_TO_STREAM and self._next.token_type == TokenType.L_PAREN:
+            return self._parse_relation_to_stream()
+        if self._at_table_function():
+            return self._parse_table_function()
+        if self._match(TokenType.VALUES):
+            return self._parse_rows()
+        if self._match(TokenType.LATERAL, advance=False):
+            hint = "A sub-query in WHERE or in the select list may refer to the other streams."
+            raise self.error("UNSUPPORTED", "LATERAL is not supported", hint=hint)
+        name = self._parse_name("the name of a stream or a sub-query")
+        if self._match(TokenType.DOT, advance=False):
+            raise self.error("SYNTAX", "a stream has a plain name, without a dot")
+        if self._match(TokenType.L_PAREN, advance=False):
+            raise error_at(
+                self.sql,
+                name.meta["start"],
+                name.meta["end"] + 1,
+                "UNKNOWN_FUNCTION",
+                f'function "{name.name}" cannot be used in FROM',
+                hint="Only TUMBLE, HOP, SESSION, Istream, Dstream and Rstream can.",
+            )
+        return self._at(exp.Table(this=name), self._prev)
+
+    def _parse_rows(self) -> exp.Expr:
+        start = self._prev
+        return self._at(exp.Values(expressions=self._parse_csv(self._parse_value)), start)
+
+    def _parse_relation_to_stream(self) -> exp.Expr:
+        start = self._curr
+        kind = self._curr.text.upper()
+        self._advance(2)
+        inner = self._parse_table()
+        if not self._match(TokenType.R_PAREN):
+            raise self.expected(f'")" after the argument of {kind}')
+        return self._at(RelationToStream(this=exp.var(kind), expression=inner), start)
+
+    def _parse_table_alias(self, alias_tokens: Any = None) -> exp.TableAlias | None:
+        word, following = self._curr.text.upper(), self._next.token_type
+        if word == "GRANULARITY" and following == TokenType.L_PAREN:
+            return None
+        if word == "CONSISTENCY" and following in self.ID_VAR_TOKENS:
+            return None
+        return super()._parse_table_alias(alias_tokens)
+
+    def _parse_stream_window(self) -> exp.Expr | None:
+        if self._match_pair(TokenType.WINDOW, TokenType.L_PAREN):
+            closing, shown = TokenType.R_PAREN, ")"
+        elif self._match(TokenType.L_BRACKET):
+            closing, shown = TokenType.R_BRACKET, "]"
+        else:
+            return None
+        window = self._parse_window_frame()
+        if not self._match(closing):
+            raise self.expected(f'"{shown}" at the end of the window')
+        return window
+
+    def _parse_window_frame(self) -> exp.Expr:
+        start = self._curr
+        partition = None
+        if self._match(TokenType.PARTITION_BY):
+            partition = self._parse_csv(self._parse_column)
+        size = least = slide = None
+        internal = False
+        if self._match_text_seq("NOW"):
+            kind = "NOW"
+        elif self._match_text_seq("SESSION"):
+            kind, size = "SESSION", self._parse_duration()
+        elif self._match_texts(("RANGE", "ROWS", "WINDOW")):  # WINDOW as in Golab chapter 8: a RANGE
+            kind = "ROWS" if self._prev.text.upper() == "ROWS" else "RANGE"
+            if self._match_text_seq("UNBOUNDED"):
+                kind = "UNBOUNDED"
+            elif self._match_text_seq("MIN"):
+                least = self._parse_duration()
+                size = self._parse_other_bound("MAX", "the smallest size")
+            else:
+                size = self._parse_duration()
+            if self._match_text_seq("SLIDE"):
+                slide = self._parse_duration()
+            internal = bool(self._match_text_seq("INTERNAL"))
+        else:
+            raise self.expected("RANGE, ROWS, SESSION or NOW")
+        window = StreamWindow(this=kind, size=size, least=least, slide=slide, partition=partition, internal=internal)
+        return self._at(window, start, self._prev)
+
+    def _parse_other_bound(self, word: str, after: str) -> exp.Expr:
+        """The second of two bounds between which the system may choose (Krämer 21.2)."""
+        if not (self._match(TokenType.COMMA) and self._match_text_seq(word)):
+            raise self.expected(f'", {word}" and a bound after {after}')
+        return self._parse_duration()
+
+    def _parse_granularity(self) -> exp.Expr | None:
+        if not (self._curr.text.upper() == "GRANULARITY" and self._next.token_type == TokenType.L_PAREN):
+            return None
+        start = self._curr
+        self._advance(2)
+        coarsest = self._parse_duration() if self._match_text_seq("COARSEST") else None
+        granule = self._parse_other_bound("FINEST", "the coarsest one") if coarsest else self._parse_duration()
+        if not self._match(TokenType.R_PAREN):
+            raise self.expected('")" after the granularity')
+        return self._at(Granularity(this=granule, coarsest=coarsest), start, self._prev)
+
+    def _parse_join(self, *args: Any, **options: Any) -> exp.Join | None:
+        if self._match(TokenType.COMMA):
+            if self._match_set(_AFTER_STRAY_COMMA, advance=False):  # printed so in Krämer, Examples 7.3 and 7.4
+                return None
+            return self.expression(exp.Join(this=self._parse_table(), kind="COMMA"))
+        return super()._parse_join(*args, **options)

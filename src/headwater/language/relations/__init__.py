@@ -1,0 +1,1 @@
+"""What stands in FROM: items with their windows, and joins of them."""

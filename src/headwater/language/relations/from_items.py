@@ -1,0 +1,159 @@
+"""The items of a FROM clause: streams, derived streams, sub-queries, constants and table functions, with their windows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+from attrs import define, evolve, field
+from sqlglot import exp
+
+from headwater.algebra.nodes import Dstream, Istream, Plan, SessionWindow, Split, Stamp
+from headwater.algebra.properties import is_chronon
+from headwater.errors import SqlError
+from headwater.language.catalog import Derived, Stream, UnboundedWindow
+from headwater.language.notices import Notice
+from headwater.language.parsing.syntax import RelationToStream, TableFunction
+from headwater.language.relations.constants import bind_values
+from headwater.language.relations.internal_windows import check_inside
+from headwater.language.relations.table_functions import apply_session, apply_table_function
+from headwater.language.relations.windows import apply_granularity, apply_window
+from headwater.language.scope import Column, Item, NameSource, Scope, project, reference
+from headwater.language.text import error_on, span
+from headwater.model.schema import Field
+
+RELATION_TO_STREAM: dict[str, Callable[[Plan], Plan]] = {"ISTREAM": Istream, "DSTREAM": Dstream, "RSTREAM": Split}
+
+
+@define
+class Output:
+    """What a query gives: its plan, whose columns have the names that the user sees."""
+
+    plan: Plan
+    columns: tuple[Column, ...]
+
+
+@define
+class Environment:
+    """What a FROM clause needs from around it."""
+
+    text: str
+    lookup: Callable[[exp.Table], Stream | Derived | Output]
+    bind_query: Callable[[exp.Expr], Output]
+    unbounded: list[UnboundedWindow] = field(factory=list)
+    notices: list[Notice] = field(factory=list)
+    outer: Scope | None = None
+    """What is in sight around the query, for a sub-query."""
+    stamped: bool = False
+    """Do the rows carry the instant of their arrival?"""
+
+    def note_unbounded(self, plan: Plan, place: exp.Expr, item: Item) -> None:
+        """A window of the item whose elements never expire, and where it is asked for."""
+        start, end = span(place) or (0, 1)
+        name = item.stream or item.alias or "sub-query"
+        self.unbounded.append(UnboundedWindow(plan, name, self.text, start, end))
+
+
+class ItemBinder:
+    """Binds single items, each with the names of its own."""
+
+    def __init__(self, environment: Environment) -> None:
+        self.environment = environment
+
+    def error(self, node: exp.Expr, code: str, message: str, *, hint: str = "") -> SqlError:
+        return error_on(self.environment.text, node, code, message, hint=hint)
+
+    def bind(self, node: exp.Expr, *, stamped: bool = False) -> tuple[Item, Plan]:
+        """The item under its own alias and window."""
+        item, plan = self._reference(node)
+        alias = node.args.get("alias")
+        if isinstance(alias, exp.TableAlias):
+            item = evolve(item, alias=alias.name or None)
+            if alias.args.get("columns"):
+                item = self._renamed(alias, item)
+        window = node.args.get("stream_window")
+        if stamped and ((window is not None and window.this != "NOW") or is_chronon(plan)):
+            item, plan = _stamped(item, plan)
+        if window is not None:
+            item, plan = self._windowed(window, item, plan)
+        if granularity := node.args.get("granularity"):
+            plan = apply_granularity(self.environment.text, granularity, plan, self.environment.notices)
+        return item, plan
+
+    def _windowed(self, window: exp.Expr, item: Item, plan: Plan) -> tuple[Item, Plan]:
+        text = self.environment.text
+        if window.this == "SESSION":
+            item, plan = apply_session(text, window, item, plan, self.environment.notices)
+            self.environment.note_unbounded(plan, window, item)
+            return item, plan
+        plan, unbounded = apply_window(text, window, plan, item, self.environment.notices)
+        if unbounded is not None:
+            self.environment.note_unbounded(unbounded, window, item)
+        return item, plan
+
+    def _reference(self, node: exp.Expr) -> tuple[Item, Plan]:
+        match node:
+            case exp.Table():
+                return self._named(node)
+            case exp.Subquery():
+                output = self.environment.bind_query(node.this)
+                return Item(output.columns), output.plan
+            case exp.Values():
+                constant = bind_values(self.environment.text, node.expressions)
+                return Item(tuple(_column(f) for f in constant.schema)), constant
+            case RelationToStream():
+                check_inside(self.environment.text, node, node.expression)
+                item, plan = self._under_visible_names(node.expression)
+                return Item(item.columns, stream=item.label), RELATION_TO_STREAM[node.this.name](plan)
+            case TableFunction():
+                check_inside(self.environment.text, node, node.args["data"])
+                item, plan = self._under_visible_names(node.args["data"])
+                item, plan = apply_table_function(self.environment.text, node, item, plan, self.environment.notices)
+                if isinstance(plan, SessionWindow):
+                    self.environment.note_unbounded(plan, node, item)
+                return evolve(item, alias=None, stream=item.label), plan
+        raise self.error(node, "UNSUPPORTED", "this cannot be used in FROM")
+
+    def _named(self, node: exp.Table) -> tuple[Item, Plan]:
+        found = self.environment.lookup(node)
+        if isinstance(found, Output):
+            return Item(found.columns, stream=node.name), found.plan
+        if isinstance(found, Derived):
+            self.environment.unbounded.extend(found.unbounded)
+        time = found.time if isinstance(found, Stream) else None
+        return Item(tuple(_column(f) for f in found.fields), stream=found.name, time=time), found.plan
+
+    def _under_visible_names(self, node: exp.Expr) -> tuple[Item, Plan]:
+        """An item inside of another one: the columns of its plan are called as users see them."""
+        item, plan = self.bind(node)
+        plan = project(plan, [(c.name, reference(c)) for c in item.columns])
+        return evolve(item, columns=tuple(evolve(c, internal=c.name) for c in item.columns)), plan
+
+    def _renamed(self, alias: exp.TableAlias, item: Item) -> Item:
+        visible = [c for c in item.columns if c.copy_of is None]
+        given = names_given(self.environment.text, alias, visible)
+        pairs = list(zip(visible, given, strict=True))
+        time = next((name for c, name in pairs if c.name == item.time), None)
+        copies = item.columns[len(visible) :]
+        return evolve(item, columns=(*(evolve(c, name=name) for c, name in pairs), *copies), time=time)
+
+
+def names_given(text: str, alias: exp.TableAlias, columns: Sequence[Column]) -> list[str]:
+    """The names in ``alias(a, b)``, one a column."""
+    given = [c.name for c in alias.args.get("columns") or ()]
+    if given and len(given) != len(columns):
+        there = f"{len(columns)} column{'' if len(columns) == 1 else 's'}"
+        names = "1 name is" if len(given) == 1 else f"{len(given)} names are"
+        raise error_on(text, alias, "COLUMN_COUNT", f'"{alias.name}" has {there}, but {names} given')
+    return given
+
+
+def _stamped(item: Item, plan: Plan) -> tuple[Item, Plan]:
+    """With the instant at which a row arrived. An interval without a window has no such instant: it is there for a while."""
+    name = NameSource(plan.schema.names).unique("arrived")
+    stamp = Column("", name, pa.int64(), nullable=False, hidden=True, stamp=True)
+    return evolve(item, columns=(*item.columns, stamp)), Stamp(plan, name)
+
+
+def _column(field: Field) -> Column:
+    return Column(field.name, field.name, field.type, field.nullable)

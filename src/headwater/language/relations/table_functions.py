@@ -1,0 +1,102 @@
+"""TUMBLE, HOP and SESSION: rows with the ends of their window as two more columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+from attrs import evolve
+from sqlglot import exp
+
+from headwater.algebra.nodes import HopWindow, Plan, SessionWindow
+from headwater.language.notices import Notice
+from headwater.language.parsing.syntax import TableFunction
+from headwater.language.relations.windows import instants, partition_column, shift
+from headwater.language.scope import Bound, Column, Item, NameSource, Scope
+from headwater.language.text import error_on
+from headwater.language.types import shown
+
+
+def apply_table_function(
+    text: str, node: TableFunction, item: Item, plan: Plan, notices: list[Notice]
+) -> tuple[Item, Plan]:
+    """The rows of the item in their windows; its columns are called as users see them."""
+    name, partition = node.this.name, node.args.get("partition")
+    bound = Scope(text, (item,)).resolve(node.args["timecol"])
+    type_ = type_of_time(text, bound, (item,), "DESCRIPTOR")
+    ends = start, end = _ends(item.columns, type_, notices)
+    if name == "SESSION":
+        columns = tuple(partition_column(text, c, item) for c in (partition.expressions if partition else ()))
+        gap = instants(text, node.args["gap"], "the gap of a session")
+        return _with_ends(item, ends), SessionWindow(plan, gap, columns, start.name, end.name, type_)
+    if partition is not None:
+        hint = f"A row's window does not depend on others in {name}; GROUP BY the columns."
+        raise error_on(text, partition, "UNSUPPORTED", "PARTITION BY can be used in SESSION only", hint=hint)
+    size, slide, offset = hop(text, *(node.args.get(key) for key in ("size", "slide", "offset")))
+    return _with_ends(item, ends), HopWindow(plan, size, slide, offset, start.name, end.name, type_)
+
+
+def hop(text: str, size: exp.Expr | None, slide: exp.Expr | None, offset: exp.Expr | None) -> tuple[int, int, int]:
+    """Size, slide (that of a tumbling window is its size) and offset in instants."""
+    assert size is not None
+    length = instants(text, size, "the size of a window")
+    step = instants(text, slide, "the slide of a window") if slide is not None else length
+    return length, step, shift(text, offset, "the offset of a window") % step if offset is not None else 0
+
+
+def apply_session(text: str, node: exp.Expr, item: Item, plan: Plan, notices: list[Notice]) -> tuple[Item, Plan]:
+    """``WINDOW(PARTITION BY k SESSION 10 MINUTES)``, the same in our own words."""
+    size = node.args["size"]
+    gap = instants(text, size, "the gap of a session")
+    columns = tuple(partition_column(text, c, item) for c in node.args.get("partition") or ())
+    type_ = pa.int64() if size.args.get("unit") is None else pa.timestamp("us")
+    if item.time is not None:
+        type_ = _instants_as(next(c.type for c in item.columns if c.name == item.time))
+    ends = start, end = _ends(item.columns, type_, notices)
+    return _with_ends(item, ends), SessionWindow(plan, gap, columns, start.name, end.name, type_)
+
+
+def _with_ends(item: Item, ends: Sequence[Column]) -> Item:
+    return evolve(item, columns=(*item.columns, *ends), time=None)
+
+
+def _ends(columns: Sequence[Column], type_: pa.DataType, notices: list[Notice]) -> tuple[Column, Column]:
+    """The two new columns; they get a number where the item has such columns already."""
+    names = NameSource([*(c.name for c in columns), *(c.internal for c in columns)])
+
+    def end(wish: str) -> Column:
+        name = names.unique(wish)
+        if name != wish:
+            notices.append(Notice("RENAMED_COLUMN", f'a second column "{wish}" is called "{name}"'))
+        return Column(name, name, type_, nullable=False)
+
+    return end("window_start"), end("window_end")
+
+
+# -- time -------------------------------------------------------------------------------------------------------------
+
+
+def type_of_time(text: str, column: Bound, items: Iterable[Item], word: str) -> pa.DataType:
+    """The type of the window's ends, by the column that is named as the time of the rows."""
+    declared = [(i, c) for i in items if i.time is not None for c in i.columns if c.name == i.time]
+    if declared and column.column not in {c.internal for _, c in declared}:
+        item, time = declared[0]
+        raise error_on(
+            text,
+            column.origin,
+            "TIME_COLUMN",
+            f'the time of stream "{item.label}" is its column "{time.name}"',
+            hint=f"It is declared so (ORDERED BY); write {word}({time.name}{', …' if word != 'DESCRIPTOR' else ''}).",
+        )
+    type_ = column.type
+    if column.column is None or not (
+        pa.types.is_integer(type_) or pa.types.is_timestamp(type_) or pa.types.is_date32(type_)
+    ):
+        found = shown(type_) if column.column is not None else "an expression"
+        message = f"{word} takes a TIMESTAMP or an integer column, not {found}"
+        raise error_on(text, column.origin, "TYPE_MISMATCH", message)
+    return _instants_as(type_)
+
+
+def _instants_as(type_: pa.DataType) -> pa.DataType:
+    return pa.int64() if pa.types.is_integer(type_) else pa.timestamp("us")

@@ -1,0 +1,267 @@
+"""GROUP BY and aggregates: what is computed below, per group, and above."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+
+import pyarrow as pa
+from attrs import evolve
+from sqlglot import exp
+
+from headwater.algebra.nodes import Aggregate, AggregateCall, Distinct, Plan, Scalar, Union
+from headwater.errors import SqlError
+from headwater.language.expressions import ExpressionBinder, Hook
+from headwater.language.functions.user_functions import find_aggregate_function, is_aggregate
+from headwater.language.relations.joins import with_columns
+from headwater.language.rendering import column_node, render
+from headwater.language.scope import Bound, Column, Item, NameSource, Relation, Scope, project, reference
+from headwater.language.select.aggregate_arguments import AggregateArguments
+from headwater.language.text import error_on
+from headwater.language.types import duckdb_name, shown
+from headwater.operators.expression import quote
+
+GROUPING_FUNCTIONS = frozenset({"grouping", "grouping_id"})
+_MOST_BITS = 63
+
+
+def calls_aggregate(node: exp.Expr | None) -> bool:
+    """True when the expression itself, not a sub-query in it, calls an aggregate.
+
+    ``SUM(x) OVER (…)`` is none, but what it is computed of may be: ``SUM(SUM(x)) OVER (…)``.
+    """
+    if node is None:
+        return False
+    found = node.walk(prune=lambda n: isinstance(n, (exp.Query, exp.Subquery)))
+    return any(_is_aggregate(n) and not _has_window(n) for n in found)
+
+
+def _has_window(node: exp.Expr) -> bool:
+    while isinstance(node.parent, (exp.Filter, exp.WithinGroup)) and node.arg_key == "this":
+        node = node.parent
+    return isinstance(node.parent, exp.Window) and node.arg_key == "this"
+
+
+def _is_aggregate(node: exp.Expr) -> bool:
+    return isinstance(node, exp.GroupConcat) or (
+        isinstance(node, exp.Anonymous) and (is_aggregate(node.name) or node.name.lower() in GROUPING_FUNCTIONS)
+    )
+
+
+class Grouping:
+    """Collects the keys and aggregate calls of one query block and builds the node for them.
+
+    Expressions of SELECT and HAVING are bound over the input first, calls as columns of the result; ``lift`` then
+    replaces the keys in them. What still refers to the input had to be grouped.
+    """
+
+    def __init__(
+        self,
+        relation: Relation,
+        scope: Scope,
+        names: NameSource,
+        *,
+        inner: Hook | None = None,
+        subquery: Hook | None = None,
+    ) -> None:
+        self.relation, self.scope, self.names = relation, scope, names
+        self._inner, self._subquery = inner, subquery
+        self._keys: list[Bound] = []
+        self._sets: list[tuple[int, ...]] = [()]
+        self._indicators: dict[tuple[int, ...], Column] = {}
+        self._calls: dict[tuple[object, ...], tuple[AggregateCall, Bound | None, Bound | None]] = {}
+        self._results: dict[str, Column] = {}
+        self._key_names: dict[str, str] = {}
+
+    def error(self, node: exp.Expr, code: str, message: str, *, hint: str = "") -> SqlError:
+        return error_on(self.scope.text, node, code, message, hint=hint)
+
+    # -- collecting -------------------------------------------------------------------------------------------------
+
+    def group_by(self, keys: Sequence[Bound], sets: Sequence[tuple[int, ...]]) -> None:
+        """The keys, and for every grouping set the numbers of its keys."""
+        self._keys, self._sets = list(keys), list(sets)
+
+    def add_key(self, key: Bound) -> None:
+        """A key of all grouping sets."""
+        number = next((i for i, k in enumerate(self._keys) if k.sql == key.sql), len(self._keys))
+        if number == len(self._keys):
+            self._keys.append(key)
+        self._sets = [s if number in s else (*s, number) for s in self._sets]
+
+    def call(self, node: exp.Expr) -> Bound:
+        """The hook for aggregates: the call as a column of the result."""
+        origin, condition = node, None
+        if isinstance(node, exp.Filter):
+            binder = ExpressionBinder(self.scope, "FILTER", aggregate=self._inner, subquery=self._subquery)
+            condition = binder.predicate(node.expression.this)
+            node = node.this
+        if isinstance(node, exp.WithinGroup):
+            raise self.error(origin, "UNSUPPORTED", "WITHIN GROUP can be used with LISTAGG only")
+        name = str(node.meta.get("name") or node.name)
+        if name.lower() in GROUPING_FUNCTIONS:
+            return self._indicator(origin, node, name.upper())
+        function = find_aggregate_function(name)
+        if function is None:
+            raise self.error(origin, "WRONG_ARGUMENTS", f'"{name}" is no aggregate, so it takes no FILTER')
+        arguments = AggregateArguments(self.scope, self._inner, self._subquery)
+        argument, distinct, parameters = arguments.of(node, name.upper())
+        parameters = (*function.constants, *parameters)
+        type_ = pa.int64() if argument is None else function.result(argument.type)
+        if argument is not None and type_ is None:
+            raise self.error(
+                node, "TYPE_MISMATCH", f"{name.upper()} takes {function.takes}, not {shown(argument.type)}"
+            )
+        if argument is not None and function.parameter is not None:
+            argument = argument.cast(function.parameter, duckdb_name(function.parameter))
+        key = (
+            function.name,
+            argument.sql if argument else None,
+            distinct,
+            condition.sql if condition else None,
+            parameters,
+        )
+        if key not in self._calls:
+            output = self.names.unique(name.lower())
+            call = AggregateCall(function.name, output, type_, None, distinct, None, parameters)
+            self._calls[key] = call, argument, condition
+            self._results[output] = Column(output, output, type_, function.name != "COUNT")
+        return Bound.of_column(self._results[self._calls[key][0].output], origin)
+
+    def _indicator(self, origin: exp.Expr, node: exp.Expr, name: str) -> Bound:
+        """GROUPING(a, b): a bit for each expression, set in rows of grouping sets that do not have it."""
+        if origin is not node:
+            raise self.error(origin, "WRONG_ARGUMENTS", f'"{name}" is no aggregate, so it takes no FILTER')
+        known = {key.sql: number for number, key in enumerate(self._keys)}
+        numbers = []
+        for argument in node.expressions:
+            number = known.get(ExpressionBinder(self.scope, name).bind(argument.unnest()).sql)
+            if number is None:
+                raise self.error(argument, "NOT_GROUPED", f"{name} takes expressions of GROUP BY only")
+            numbers.append(number)
+        if not numbers and name == "GROUPING":
+            raise self.error(node, "WRONG_ARGUMENTS", 'function "GROUPING" takes at least 1 argument, not 0')
+        chosen = tuple(numbers or range(len(self._keys)))
+        if len(chosen) > _MOST_BITS:
+            raise self.error(node, "WRONG_ARGUMENTS", f"{name} takes at most {_MOST_BITS} expressions")
+        if chosen not in self._indicators:
+            output = self.names.unique(name.lower())
+            type_ = pa.int8() if name == "GROUPING" and len(chosen) == 1 else pa.int64()  # as in Spark
+            self._indicators[chosen] = Column(output, output, type_, nullable=False)
+        return Bound.of_column(self._indicators[chosen], origin)
+
+    # -- building ---------------------------------------------------------------------------------------------------
+
+    def over(self, relation: Relation, lift: Callable[[Bound], Bound]) -> tuple[Plan, list[Column]]:
+        """Sets the grouping on rows that are known only now; gives them with the keys as columns.
+
+        ``lift`` makes expressions over these rows of those that were bound: calls may contain aggregates of another
+        grouping (``inner``).
+        """
+        lifted = [lift(key) for key in self._keys]
+        plan, names = with_columns(relation.plan, lifted, self.names)
+        columns = [Column(n, n, k.type, k.nullable) for n, k in zip(names, lifted, strict=True)]
+        self._keys = [Bound.of_column(c, k.origin) for c, k in zip(columns, lifted, strict=True)]
+        self._calls = {
+            key: (call, lift(argument) if argument else None, lift(condition) if condition else None)
+            for key, (call, argument, condition) in self._calls.items()
+        }
+        self.relation = relation.over(plan)
+        return plan, columns
+
+    def build(self) -> Relation:
+        """The input with keys, arguments and conditions as columns, then the node; its columns are the new scope."""
+        arguments = [a for _, a, _ in self._calls.values() if a is not None]
+        conditions = [c for *_, c in self._calls.values() if c is not None]
+        plan, read = with_columns(self.relation.plan, [*self._keys, *arguments, *conditions], self.names)
+        key_names, read = read[: len(self._keys)], read[len(self._keys) :]
+        argument_names = iter(read[: len(arguments)])
+        condition_names = iter(read[len(arguments) :])
+        calls = tuple(
+            evolve(
+                call,
+                argument=next(argument_names) if argument is not None else None,
+                filter=next(condition_names) if condition is not None else None,
+            )
+            for call, argument, condition in self._calls.values()
+        )
+        if not calls and () in self._sets:  # one row stands for all of them
+            calls = (AggregateCall("COUNT", self.names.unique("rows"), pa.int64()),)
+            self._results[calls[0].output] = Column(calls[0].output, calls[0].output, pa.int64(), nullable=False)
+        everywhere = set.intersection(*(set(s) for s in self._sets))
+        for number, (name, key) in enumerate(zip(key_names, self._keys, strict=True)):
+            self._results[name] = Column(name, name, key.type, key.nullable or number not in everywhere)
+        self._key_names = {key.sql: name for name, key in zip(key_names, self._keys, strict=True)}
+        used = {*key_names, *(c.argument for c in calls), *(c.filter for c in calls)}
+        kept = [(f.name, reference(f)) for f in plan.schema if f.name in used]
+        if plan is not self.relation.plan and kept:
+            plan = project(plan, kept)
+        plan = reduce(Union, [self._grouped(plan, key_names, numbers, calls) for numbers in self._sets])
+        columns = {**self._results, **{c.internal: c for c in self._indicators.values()}}
+        return Relation(plan, (Item(tuple(columns[name] for name in plan.schema.names)),))
+
+    def _grouped(
+        self, plan: Plan, key_names: Sequence[str], numbers: Sequence[int], calls: tuple[AggregateCall, ...]
+    ) -> Plan:
+        """The groups of one grouping set, with all keys: NULL where the set does not have them."""
+        keys = tuple(key_names[i] for i in sorted(numbers))
+        groups: Plan = Aggregate(plan, keys, calls)
+        if not calls:
+            groups = Distinct(project(plan, [(k, reference(plan.schema.field(k))) for k in keys]))
+        columns = [
+            (name, reference(self._results[name]) if name in keys else _null(self._results[name].type))
+            for name in key_names
+        ]
+        columns += [(c.output, Scalar(quote(c.output), c.type, (c.output,))) for c in calls]
+        for chosen, column in self._indicators.items():
+            bits = int("".join("0" if i in numbers else "1" for i in chosen), 2)
+            columns.append((column.internal, Scalar(f"CAST({bits} AS {duckdb_name(column.type)})", column.type)))
+        return project(groups, columns)
+
+    def lift(self, bound: Bound) -> Bound:
+        """An expression over the input as one over the groups (after ``build``)."""
+
+        below = set(self.relation.plan.schema.names)
+        nullable = bound.nullable
+
+        def lifted(node: exp.Expr) -> exp.Expr:
+            nonlocal nullable
+            name = self._key_names.get(render(node))
+            if name is not None:
+                nullable = nullable or self._results[name].nullable
+                key = column_node(name)
+                key.meta.update(node.meta, type=self._results[name].type)
+                return key
+            if isinstance(node, exp.Column) and node.name in below:
+                raise self._not_grouped(node)
+            return node
+
+        node = _replaced(bound.node.copy(), lifted)
+        return evolve(bound, node=node, nullable=nullable)
+
+    def _not_grouped(self, node: exp.Column) -> SqlError:
+        visible = {c.internal: c.name for c in self.relation.columns}
+        name = visible.get(node.name, node.name)
+        return self.error(
+            node,
+            "NOT_GROUPED",
+            f'column "{name}" is neither in GROUP BY nor inside an aggregate',
+            hint=f"Add it to GROUP BY, or take one value of it, for example: MAX({name}).",
+        )
+
+
+def _null(type_: pa.DataType) -> Scalar:
+    return Scalar(f"CAST(NULL AS {duckdb_name(type_)})", type_)
+
+
+def _replaced(node: exp.Expr, replacement: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+    """The tree with the topmost replaceable parts replaced."""
+    new = replacement(node)
+    if new is not node:
+        return new
+    for key, value in list(node.args.items()):
+        if isinstance(value, exp.Expr):
+            node.set(key, _replaced(value, replacement))
+        elif isinstance(value, list):
+            node.set(key, [_replaced(v, replacement) if isinstance(v, exp.Expr) else v for v in value])
+    return node

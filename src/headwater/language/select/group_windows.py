@@ -1,0 +1,126 @@
+"""GROUP BY window(ts, '10 minutes') and session_window(ts, '5 minutes'), as users of Spark write HOP and SESSION.
+
+The call becomes a column ``window`` (or ``session_window``), a STRUCT of the window's start and end, of the rows that are
+grouped; what else the query says of the call means that column.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import pyarrow as pa
+from attrs import evolve
+from sqlglot import exp
+
+from headwater.algebra.nodes import HopWindow, Plan, SessionWindow
+from headwater.errors import SqlError
+from headwater.language.expressions import ExpressionBinder
+from headwater.language.parsing.syntax import Duration
+from headwater.language.relations.joins import with_columns
+from headwater.language.relations.table_functions import hop, type_of_time
+from headwater.language.relations.windows import instants
+from headwater.language.rendering import Template
+from headwater.language.scope import Bound, Column, Item, NameSource, Relation, Scope, project, reference
+from headwater.language.text import error_on
+
+_CALL = "window_call"
+_PARAMETERS = {"window": "(time, size [, slide [, start]])", "session_window": "(time, gap)"}
+_LENGTH = re.compile(r"\s*(?:interval\s+)?([-+]?[\d.]+)\s+([a-z]+)\s*", re.IGNORECASE)
+
+
+def with_window_column(text: str, node: exp.Select) -> exp.Select:
+    """The query with a column in place of its call in GROUP BY, if it has one."""
+    group = node.args.get("group")
+    calls = [e for e in (g.unnest() for g in group.expressions) if is_window_call(e)] if group is not None else []
+    if not calls:
+        return node
+    if len(calls) > 1:
+        raise error_on(text, calls[1], "UNSUPPORTED", "GROUP BY can have one window only")
+    (call,) = calls
+
+    def replaced(inner: exp.Expr) -> exp.Expr:
+        if not is_window_call(inner) or inner != call:
+            return inner
+        return exp.Column(this=exp.to_identifier(call.name.lower()).update_positions(inner))
+
+    rewritten = node.copy()
+    for key in ("expressions", "group", "having", "qualify", "order"):
+        value = rewritten.args.get(key)
+        if isinstance(value, list):
+            rewritten.set(key, [v.transform(replaced) for v in value])
+        elif value is not None:
+            rewritten.set(key, value.transform(replaced))
+    rewritten.set(_CALL, call)
+    return rewritten
+
+
+def is_window_call(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Anonymous) and node.name.lower() in _PARAMETERS
+
+
+class GroupWindow:
+    """The window of one query's GROUP BY: first its column, and the rows with it once the keys are known."""
+
+    def __init__(self, call: exp.Expr, scope: Scope, names: NameSource) -> None:
+        self._scope, self._call = scope, call
+        name, arguments = call.name.lower(), call.expressions
+        most = 4 if name == "window" else 2
+        if not 2 <= len(arguments) <= most:
+            message = f'function "{name}" takes {"2 to 4" if most == 4 else "2"} arguments, not {len(arguments)}'
+            raise self.error(call, "WRONG_ARGUMENTS", message, hint=f"Write {name}{_PARAMETERS[name]}.")
+        time = ExpressionBinder(scope, "GROUP BY").bind(arguments[0])
+        self._time = type_of_time(scope.text, time, scope.items, name)
+        self._lengths = [self._length(a) for a in arguments[1:]]
+        self._ends = (names.unique("window_start"), names.unique("window_end"))
+        self._names = names
+        self.sessions: SessionWindow | None = None
+        """Those of session_window, once the rows are known: they never end."""
+        struct = pa.struct([("start", self._time), ("end", self._time)])
+        self.column = Column(name, names.unique(name), struct, nullable=False)
+
+    @classmethod
+    def of(cls, node: exp.Select, scope: Scope, names: NameSource) -> GroupWindow | None:
+        call = node.args.get(_CALL)
+        return None if call is None else cls(call, scope, names)
+
+    def error(self, node: exp.Expr, code: str, message: str, *, hint: str = "") -> SqlError:
+        return error_on(self._scope.text, node, code, message, hint=hint)
+
+    def announced(self, relation: Relation) -> Relation:
+        """The column is in sight; the plan does not have it yet."""
+        return evolve(relation, items=(*relation.items, Item((self.column,))))
+
+    def over(self, relation: Relation, keys: Sequence[Bound]) -> Relation:
+        """The rows in their windows; sessions are those of the other keys."""
+        plan, text = relation.plan, self._scope.text
+        if self.column.name == "window":
+            size, slide, offset = hop(text, *[*self._lengths, None, None][:3])
+            windowed: Plan = HopWindow(plan, size, slide, offset, *self._ends, self._time)
+        else:
+            others = [k for k in keys if k.column != self.column.internal]
+            plan, partition = with_columns(plan, others, self._names)
+            gap = instants(text, self._lengths[0], "the gap of a session")
+            windowed = SessionWindow(plan, gap, tuple(dict.fromkeys(partition)), *self._ends, self._time)
+            self.sessions = windowed
+        ends = [Bound.of_column(Column(e, e, self._time), self._call) for e in self._ends]
+        template = Template(this='STRUCT_PACK("start" := {0}, "end" := {1})', expressions=[e.node for e in ends])
+        struct = Bound(template, self.column.type, False, self._call)
+        kept = [(f.name, reference(f)) for f in plan.schema]
+        return relation.over(project(windowed, [*kept, (self.column.internal, struct.scalar())]))
+
+    def _length(self, node: exp.Expr) -> exp.Expr:
+        """``'10 minutes'``, ``INTERVAL '10' MINUTES``, or a number of instants."""
+        number = unit = None
+        if isinstance(node, exp.Interval) and isinstance(node.this, exp.Literal) and node.args.get("unit"):
+            number, unit = node.this.name, node.args["unit"].name
+        elif isinstance(node, exp.Literal) and (written := _LENGTH.fullmatch(node.name)) and node.is_string:
+            number, unit = written[1], written[2]
+        elif isinstance(node, exp.Literal) and not node.is_string:
+            number = node.name
+        if number is None:
+            hint = "Write a number and a unit, for example: '10 minutes'."
+            raise self.error(node, "WINDOW_SIZE", "the lengths of a window must be constants", hint=hint)
+        place = node if "start" in node.meta else node.find(exp.Literal) or node
+        duration = Duration(this=number, unit=None if unit is None else exp.var(unit).update_positions(place))
+        return duration.update_positions(place)

@@ -1,0 +1,210 @@
+"""OVER: ROW_NUMBER, RANK and DENSE_RANK, and aggregates over partitions, at each instant over the snapshot's rows.
+
+ROW_NUMBER is a top-k without a limit. The others give equal rows equal values, so they are computed once for each
+value of the partition (and order) and joined to the rows: RANK is the smallest ROW_NUMBER among equal rows, DENSE_RANK
+the ROW_NUMBER of the different values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import pyarrow as pa
+from attrs import evolve, frozen
+from sqlglot import exp
+
+from headwater.algebra.nodes import Aggregate, AggregateCall, Constant, Distinct, JoinKind, Plan, SortKey, TopK
+from headwater.errors import SqlError
+from headwater.language.expressions import ExpressionBinder, Hook, check_column_type
+from headwater.language.functions.user_functions import is_aggregate
+from headwater.language.relations.joins import join, with_columns
+from headwater.language.rendering import Template
+from headwater.language.scope import Bound, Column, Item, NameSource, Relation, Scope, project, reference
+from headwater.language.select.aggregates import Grouping
+from headwater.language.text import did_you_mean, error_on
+from headwater.language.types import is_nested, shown
+from headwater.model.schema import Schema
+
+_RANKS = ("row_number", "rank", "dense_rank")
+_NOTHING = Constant(Schema(()))
+_IN_FROM = "Windows stand after the stream, in FROM: FROM bid WINDOW(ROWS 10)."
+
+Lift = Callable[[Bound], Bound]
+
+
+@frozen(eq=False)
+class _Rank:
+    """One call: its function, and by what it is partitioned and ordered."""
+
+    function: str
+    partition: tuple[Bound, ...]
+    order: tuple[tuple[Bound, bool, bool], ...]
+    """Expressions with DESC and NULLS FIRST."""
+    output: str
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What makes two calls the same."""
+        order = tuple((b.sql, desc, first) for b, desc, first in self.order)
+        return self.function, tuple(b.sql for b in self.partition), order
+
+
+class Ranking:
+    """Collects the calls with OVER of one query block, and adds their columns to its rows."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        names: NameSource,
+        named: Iterable[exp.Window] = (),
+        *,
+        aggregate: Hook | None = None,
+        within: Sequence[Bound] = (),
+    ) -> None:
+        """``within``: these, too, partition the rows of every call."""
+        self.scope, self.names, self._aggregate, self._within = scope, names, aggregate, tuple(within)
+        self._named = {w.name.casefold(): w for w in named}
+        self._ranks: dict[tuple[object, ...], _Rank] = {}
+        self._groupings: dict[tuple[str, ...], Grouping] = {}
+
+    def error(self, node: exp.Expr, code: str, message: str, *, hint: str = "") -> SqlError:
+        return error_on(self.scope.text, node, code, message, hint=hint)
+
+    @property
+    def called(self) -> bool:
+        return bool(self._ranks or self._groupings)
+
+    # -- collecting -------------------------------------------------------------------------------------------------
+
+    def call(self, node: exp.Window) -> Bound:
+        """The hook for OVER: the call as a column of the rows."""
+        function = node.this
+        name = _function_name(function)
+        window = self._window(node)
+        if window.args.get("spec") is not None:
+            message = f"{name.upper()} OVER with a frame of rows is not supported"
+            raise self.error(node, "UNSUPPORTED", message, hint=_IN_FROM)
+        if is_aggregate(name):
+            return self._over_partition(node, window, name)
+        if name not in _RANKS or not isinstance(function, exp.Anonymous):
+            hint = "Supported are ROW_NUMBER, RANK, DENSE_RANK, and aggregates over whole partitions."
+            raise self.error(node, "UNSUPPORTED", f"{name.upper()} OVER is not supported", hint=hint)
+        if function.expressions:
+            message = f'function "{name}" takes no arguments, not {len(function.expressions)}'
+            raise self.error(function, "WRONG_ARGUMENTS", message)
+        order = tuple(self._sorted(o) for o in window.args["order"].expressions) if window.args.get("order") else ()
+        if not order and name != "row_number":
+            raise self.error(node, "SYNTAX", f"{name.upper()} needs an order", hint="Write OVER (ORDER BY …).")
+        rank = _Rank(name, self._partition(window), order, "")
+        if rank.key not in self._ranks:
+            self._ranks[rank.key] = evolve(rank, output=self.names.unique(name))
+        output = self._ranks[rank.key].output
+        return Bound.of_column(Column(output, output, pa.int32(), nullable=False), node)
+
+    def _window(self, node: exp.Window) -> exp.Window:
+        """The window as written, or as the WINDOW clause defines it."""
+        base = node.args.get("alias")
+        if base is None:
+            return node
+        found = self._named.get(base.name.casefold())
+        if found is None:
+            hint = did_you_mean(base.name, [w.name for w in self._named.values()], all_of_them="There are")
+            hint = hint or "Define it after FROM: WINDOW w AS (PARTITION BY … ORDER BY …)."
+            raise self.error(base, "UNKNOWN_WINDOW", f'window "{base.name}" does not exist', hint=hint)
+        merged = self._window(found).copy()
+        for part in ("partition_by", "order", "spec"):
+            if node.args.get(part):
+                merged.set(part, node.args[part])
+        return merged
+
+    def _partition(self, window: exp.Window) -> tuple[Bound, ...]:
+        return (*self._within, *(self._bound(e) for e in window.args.get("partition_by") or ()))
+
+    def _sorted(self, node: exp.Ordered) -> tuple[Bound, bool, bool]:
+        bound = self._bound(node.this)
+        if is_nested(bound.type):
+            message = f"ORDER BY takes a value that can be ordered, not {shown(bound.type)}"
+            raise self.error(node, "TYPE_MISMATCH", message)
+        return bound, bool(node.args.get("desc")), bool(node.args.get("nulls_first"))
+
+    def _bound(self, node: exp.Expr) -> Bound:
+        binder = ExpressionBinder(self.scope, "OVER", aggregate=self._aggregate)
+        bound = binder.bind(node)
+        check_column_type(binder, bound)
+        return bound
+
+    def _over_partition(self, node: exp.Window, window: exp.Window, name: str) -> Bound:
+        if window.args.get("order") is not None:
+            raise self.error(node, "UNSUPPORTED", f"{name.upper()} OVER with an order is not supported", hint=_IN_FROM)
+        partition = self._partition(window)
+        signature = tuple(b.sql for b in partition)
+        if signature not in self._groupings:
+            grouping = Grouping(Relation(_NOTHING, ()), self.scope, self.names, inner=self._aggregate)
+            for key in partition:
+                grouping.add_key(key)
+            self._groupings[signature] = grouping
+        return self._groupings[signature].call(node.this)
+
+    # -- building ---------------------------------------------------------------------------------------------------
+
+    def applied(self, relation: Relation, lift: Lift) -> Relation:
+        """The rows with a column for every call; ``lift`` as in ``Grouping``."""
+        for rank in self._ranks.values():
+            relation = self._ranked(relation, rank, lift)
+        for grouping in self._groupings.values():
+            relation = self._with_groups(relation, grouping, lift)
+        return relation
+
+    def _ranked(self, relation: Relation, rank: _Rank, lift: Lift) -> Relation:
+        partition = [lift(b) for b in rank.partition]
+        order = [lift(b) for b, *_ in rank.order]
+        plan, found = with_columns(relation.plan, [*partition, *order], self.names)
+        by = tuple(dict.fromkeys(found[: len(partition)]))
+        columns = found[len(partition) :]
+        keys = {
+            c: SortKey(c, desc, first) for c, (_, desc, first) in reversed([*zip(columns, rank.order, strict=True)])
+        }
+        sort = tuple(keys[c] for c in dict.fromkeys(columns))
+        if rank.function == "row_number":
+            return relation.over(TopK(plan, sort, partition=by, rank=rank.output))
+        different = tuple(dict.fromkeys(found))
+        if rank.function == "rank":
+            row = self.names.unique("row_number")
+            call = AggregateCall("MIN", rank.output, pa.int32(), row)
+            values: Plan = Aggregate(TopK(plan, sort, partition=by, rank=row), different, (call,))
+        else:
+            kept = [(c, reference(plan.schema.field(c))) for c in different]
+            values = TopK(Distinct(project(plan, kept)), sort, partition=by, rank=rank.output)
+        keys_ = {n: Column(n, n, b.type, b.nullable) for n, b in zip(found, [*partition, *order], strict=True)}
+        return self._joined(relation.over(plan), values, list(keys_.values()))
+
+    def _with_groups(self, relation: Relation, grouping: Grouping, lift: Lift) -> Relation:
+        plan, keys = grouping.over(relation, lift)
+        return self._joined(relation.over(plan), grouping.build().plan, keys)
+
+    def _joined(self, rows: Relation, values: Plan, keys: Sequence[Column]) -> Relation:
+        """Every row with the values for its keys; NULL equals NULL here."""
+        fresh = {key.internal: self.names.unique(key.internal) for key in keys}
+        plan = project(values, [(fresh.get(f.name, f.name), reference(f)) for f in values.schema])
+        predicates = []
+        for key in keys:
+            ours, theirs = _comparable(key), _comparable(evolve(key, internal=fresh[key.internal]))
+            predicates.append(Bound(exp.EQ(this=ours.node, expression=theirs.node), pa.bool_(), False, ours.origin))
+        joined = join(rows, Relation(plan, (Item(()),)), JoinKind.INNER, predicates, self.names)
+        return rows.over(joined.plan)
+
+
+def _function_name(node: exp.Expr) -> str:
+    while isinstance(node, (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)):
+        node = node.this
+    return str(node.meta.get("name") or node.name).lower()
+
+
+def _comparable(column: Column) -> Bound:
+    """A column as a key of a join; in a STRUCT where it may be NULL, for a STRUCT of NULL equals another one."""
+    bound = Bound.of_column(column, exp.column(column.name))
+    if not column.nullable:
+        return bound
+    node = Template(this="STRUCT_PACK(key := {0})", expressions=[bound.node])
+    node.meta["type"] = pa.struct([("key", column.type)])
+    return Bound(node, node.meta["type"], False, bound.origin)

@@ -1,0 +1,83 @@
+"""A sub-query on its way into the query around it: what it gives, and what ties it to the outer rows."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from attrs import evolve, frozen
+
+from headwater.algebra.nodes import Plan, Scalar
+from headwater.algebra.properties import has_key, nullable
+from headwater.language.relations.joins import equal_sides
+from headwater.language.scope import Bound, Column, Item, NameSource, Relation, project
+from headwater.language.subqueries.correlation import Correlation, Lift, over_any_values, same
+
+
+@frozen
+class Block:
+    """A sub-query before it is joined: its rows, what it selects, and the conditions that tie it to the outer rows."""
+
+    relation: Relation
+    outputs: tuple[Bound, ...]
+    """Over its columns and, if it is correlated, over outer ones."""
+    correlated: tuple[Bound, ...] = ()
+    copies: tuple[str, ...] = ()
+    """Its columns that are copies of outer ones."""
+    correlation: Correlation | None = None
+    """Where its plan still needs the values of outer columns."""
+
+    @property
+    def columns(self) -> set[str]:
+        return set(self.relation.plan.schema.names)
+
+    @property
+    def single(self) -> bool:
+        """Has it at most one row at an instant for each outer row?"""
+        plan, own = over_any_values(self.relation.plan), self.columns
+        sides = (equal_sides(p, set(p.types) - own, own) for p in self.correlated)
+        fixed = [inner.column for _, inner in filter(None, sides) if inner.column is not None]
+        return has_key(plan, [*self.copies, *fixed])
+
+    def grounded(self, outer: Plan, lift: Lift) -> Block:
+        """The block with nothing left open, over the rows of the outer plan."""
+        relation = self.relation
+        if self.correlation is not None:
+            relation = relation.over(self.correlation.grounded(relation.plan, outer, lift))
+        outputs, correlated = (tuple(lift(b) for b in bounds) for bounds in (self.outputs, self.correlated))
+        return evolve(self, relation=relation, outputs=outputs, correlated=correlated, correlation=None)
+
+
+def with_own_names(block: Block, names: NameSource) -> Block:
+    """The sub-query's result under names that the outer query does not have; a plain NULL needs no column."""
+    columns: list[Column] = []
+    expressions: list[tuple[str, Scalar]] = []
+    outputs: list[Bound] = []
+    for output in block.outputs:
+        if pa.types.is_null(output.type):
+            outputs.append(output)
+            continue
+        wish = output.column or "value"
+        name = names.unique(wish, f"sub.{wish}")
+        columns.append(Column(name, name, output.type, output.nullable))
+        expressions.append((name, output.scalar()))
+        outputs.append(Bound.of_column(columns[-1], output.origin))
+    if not expressions:
+        expressions = [(names.unique("value"), Scalar("TRUE", pa.bool_()))]
+    plan = project(block.relation.plan, expressions)
+    return evolve(block, relation=Relation(plan, (Item(tuple(columns)),)), outputs=tuple(outputs))
+
+
+def tied(block: Block) -> Block:
+    """A block whose last outputs are copies of outer columns, to be joined where these are equal."""
+    correlation = block.correlation
+    if correlation is None:
+        return block
+    number = len(correlation.columns)
+    plan = over_any_values(block.relation.plan)
+    # Where a condition on the column cannot be true for NULL, a plain key is enough.
+    found = [evolve(o, nullable=nullable(plan, o.node.name)) for o in block.outputs[-number:]]
+    return evolve(
+        block,
+        outputs=block.outputs[:-number],
+        correlated=tuple(same(outer, copy) for outer, copy in zip(correlation.columns, found, strict=True)),
+        copies=tuple(copy.node.name for copy in found),
+    )
