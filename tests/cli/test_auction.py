@@ -7,9 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
-
-from headwater.cli.main import app
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "auction"
 SCRIPT = (EXAMPLE / "queries.sql").read_text()
@@ -133,9 +130,3 @@ def test_the_queries_as_they_are_printed(replay: Callable):
     expected |= {("NewUsers", s, r) for s, _, r in ANSWERS["new_users"]}
     expected |= {("NewPersonStream", t, r) for t, r in [(0, ("s1", "Ann")), (2, ("s2", "Bob")), (4, ("s3", "Cid"))]}
     assert found == expected
-
-
-def test_the_demo_shows_every_query():
-    done = CliRunner().invoke(app, ["demo"])
-    assert done.exit_code == 0
-    assert all(name in done.stdout for name in ("hot_item", "closing_price", "average_selling_price"))

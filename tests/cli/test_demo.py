@@ -18,6 +18,7 @@ import headwater as hw
 from headwater.cli.demo import demo_script
 from headwater.cli.demo_screen import Screen
 from headwater.language.binder import bind_script
+from headwater.language.catalog import Stream
 from headwater.language.consistency import MIDDLE
 
 QUERIES = ("activity", "hottest", "sold", "bidders", "ignored", "newcomers", "sellers", "channels")
@@ -36,9 +37,7 @@ def test_the_script_has_queries_of_many_kinds():
     assert tuple(q.name for q in script.named) == QUERIES
     assert script.notices == ()
     assert [q.name for q in script.named if q.consistency == MIDDLE] == ["sellers", "channels"]
-    assert {str(s.source).split("rate => ")[1].split(",")[0] for s in script.catalog if getattr(s, "source", None)} == {
-        "700"
-    }
+    assert [dict(s.source.options)["rate"] for s in script.catalog if isinstance(s, Stream) and s.source] == [700] * 3
 
 
 def test_the_example_asks_the_same_queries():

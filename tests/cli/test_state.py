@@ -15,7 +15,7 @@ STREAM = "CREATE STREAM bid (auction INT, price INT, at INT) ORDERED BY at DISOR
 QUERIES = {
     "counts": "SELECT auction, COUNT(*) AS n FROM bid WINDOW(RANGE 10) GROUP BY auction",
     "dear": "SELECT auction, n FROM (SELECT auction, COUNT(*) AS n FROM bid WINDOW(RANGE 10) GROUP BY auction) WHERE n > 1",
-    "pairs": "SELECT x.price, y.price AS other FROM bid x WINDOW(RANGE 5), bid y WINDOW(RANGE 5) WHERE x.auction = y.auction",
+    "pairs": "SELECT x.price, y.price AS b FROM bid x WINDOW(RANGE 5), bid y WINDOW(RANGE 5) WHERE x.auction = y.auction",
 }
 
 

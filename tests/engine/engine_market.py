@@ -111,7 +111,7 @@ def answers(folder: Path, *, by_file: bool = True) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for place in sorted((folder / "answers").iterdir()):
         files = {p.name: _rows(p) for p in sorted(place.glob("*.parquet"))}
-        found[place.name] = files if by_file else sorted((row for rows in files.values() for row in rows))
+        found[place.name] = files if by_file else sorted(row for rows in files.values() for row in rows)
     return found
 
 
@@ -153,7 +153,7 @@ def garbage(folder: Path) -> list[str]:
     found = [p for p in (folder / "checkpoint" / "segments").iterdir() if p.stem not in needed]
     found += (folder / "checkpoint" / "manifests").glob("*.partial")
     found += [p for p in (folder / "checkpoint" / "staged").iterdir() if int(p.name) != ticks[-1]]
-    found += [p for p in (folder / "checkpoint" / "exchange").glob("*")]
+    found += (folder / "checkpoint" / "exchange").glob("*")
     found += (folder / "answers").glob("*/_staged/*")
     return sorted(str(p.relative_to(folder)) for p in found)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from attrs import evolve
@@ -12,7 +12,7 @@ import headwater as hw
 from headwater.algebra.nodes import Plan, Source
 from headwater.language.consistency import MIDDLE, STRONG
 from headwater.model.delta import Delta
-from headwater.model.element import Adjust, Element, Insert, Stable
+from headwater.model.element import Element, Stable
 from headwater.model.history import History
 from headwater.model.schema import sql_name
 from headwater.model.time import INFINITY
@@ -63,19 +63,33 @@ def push(engine: hw.Engine, made: Sequence[Source], tick: Mapping[str, Sequence[
 
 def seen_of(made: Sequence[Source], ticks: Ticks) -> dict[str, Delta]:
     """What somebody has seen who was there in these ticks only: no changes of rows that came before."""
-    found = {}
-    for source in made:
-        known: Counter[tuple[Any, int, int]] = Counter()
-        kept: list[Element] = []
-        for element in (e for tick in ticks for e in tick[source.name]):
-            if isinstance(element, Insert):
-                known[repr(element.row), element.start, element.end] += 1
-                kept.append(element)
-            elif isinstance(element, Adjust) and known[repr(element.row), element.start, element.end]:
-                known[repr(element.row), element.start, element.end] -= 1
-                known[repr(element.row), element.start, element.new_end] += 1
-                kept.append(element)
-        found[source.name] = whole(source.schema, kept)
+    return {s.name: Delta.concat(s.schema, list(_seen(s, [tick[s.name] for tick in ticks]))) for s in made}
+
+
+def _seen(source: Source, ticks: Sequence[Sequence[Element]]) -> Iterator[Delta]:
+    known: Counter[tuple[str, int, int]] = Counter()
+    for elements in ticks:
+        passed = []
+        for (shown, begin), changes in _changes(source, elements).items():
+            missing = 0
+            for end, (row, weight) in sorted(changes.items()):
+                unseen = max(-weight - known[shown, begin, end], 0)
+                missing += unseen
+                changes[end] = row, weight + unseen
+            for end, (row, weight) in sorted(changes.items()):
+                replaced = min(max(weight, 0), missing)  # it came in the place of one that was never seen
+                missing -= replaced
+                known[shown, begin, end] += weight - replaced
+                passed.append((row, begin, end, weight - replaced))
+        yield Delta.from_rows(source.schema, [p for p in passed if p[3]])
+
+
+def _changes(source: Source, elements: Sequence[Element]) -> dict[tuple[str, int], dict[int, tuple[Any, int]]]:
+    """By row and start: how many copies come or go at each end."""
+    found: dict[tuple[str, int], dict[int, tuple[Any, int]]] = {}
+    for row, begin, end, weight in whole(source.schema, elements).rows():
+        changes = found.setdefault((repr(row), begin), {})
+        changes[end] = row, changes.get(end, (row, 0))[1] + weight
     return found
 
 

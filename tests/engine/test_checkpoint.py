@@ -89,7 +89,7 @@ def test_what_failed_attempts_leave_is_deleted(tmp_path: Path):
 
 def test_one_process_at_a_time(tmp_path: Path):
     with open_market(tmp_path):
-        with pytest.raises(StateError, match="CHECKPOINT_IN_USE: the checkpoint .* is used by another process"):
+        with pytest.raises(StateError, match=r"CHECKPOINT_IN_USE: the checkpoint .* is used by another process"):
             hw.connect(runner="inprocess", checkpoint=tmp_path / "checkpoint")
         error = in_child(run_market, tmp_path).error
         assert isinstance(error, StateError)
@@ -115,7 +115,7 @@ def test_a_format_of_another_version(tmp_path: Path):
     run_market(tmp_path, steps=1, end=False)
     path = last_manifest(tmp_path)
     path.write_text(json.dumps({**json.loads(path.read_text()), "format": 99}))
-    with pytest.raises(StateError, match="STATE_VERSION: the checkpoint .* has format 99, and this version reads 1"):
+    with pytest.raises(StateError, match=r"STATE_VERSION: the checkpoint .* has format 99, and this version reads 1"):
         open_market(tmp_path)
 
 
@@ -229,7 +229,7 @@ def test_nothing_runs_until_all_queries_are_started_again(tmp_path: Path, caplog
     fewer = {name: sql for name, sql in QUERIES.items() if name not in ("quiet", "early")}
     with caplog.at_level(logging.WARNING, "headwater"), open_market(tmp_path, queries=fewer) as engine:
         bring(tmp_path, 2)
-        with pytest.raises(InputError, match='QUERIES_AWAITED: nothing runs until .* started again: "quiet", "early"'):
+        with pytest.raises(InputError, match=r'QUERIES_AWAITED: nothing runs until .* started again: "quiet", "early"'):
             engine.run_to_end()
         engine.sql(QUERIES["early"], name="early").start(hw.sinks.parquet(tmp_path / "answers" / "early"))
         with pytest.raises(InputError, match="QUERIES_AWAITED"):

@@ -1,4 +1,4 @@
-"""Random queries together in one engine: each answers as if it were alone, whenever it began and whatever stops meanwhile."""
+"""Random queries in one engine: each answers as if it were alone, whenever it began and whatever stops meanwhile."""
 
 from __future__ import annotations
 

@@ -104,7 +104,10 @@ def on_spark(spark: SparkSession, place: Path, **options: Any) -> hw.Engine:
     return engine
 
 
-DECLARED = f"CREATE STREAM t ({SPARK_SCHEMA}) SOURCE parquet('{{place}}', malformed => 'divert') ORDERED BY ts DISORDER 6 SECONDS"
+DECLARED = (
+    f"CREATE STREAM t ({SPARK_SCHEMA}) SOURCE parquet('{{place}}', malformed => 'divert') "
+    "ORDERED BY ts DISORDER 6 SECONDS"
+)
 
 
 def in_process(place: Path, **options: Any) -> hw.Engine:

@@ -20,6 +20,13 @@ from headwater.state.filesystem import Folder
 from headwater.state.store import FileStore, Segment
 
 
+def written(store: FileStore, made: Columns, **about: int) -> Segment:
+    """A segment that a manifest has named: it is on disk."""
+    segment = store.write(made, **about)
+    segment.to_manifest()
+    return segment
+
+
 def columns(rows: int = 5) -> Columns:
     return {
         "low": np.arange(rows, dtype=np.uint64),
@@ -63,7 +70,7 @@ def test_a_checksum_changes_with_every_bit():
 @pytest.mark.parametrize("sync", [False, True])
 def test_a_segment_is_read_back_as_it_was(tmp_path, monkeypatch, sync):
     store = FileStore(tmp_path / "new" / "folder", sync=sync)
-    segment = store.write(columns(), rows=5, least=-3, most=2**62)
+    segment = written(store, columns(), rows=5, least=-3, most=2**62)
     assert same(segment.columns, columns())
     forget(monkeypatch)
     back = reopened(pickle.loads(pickle.dumps(store)), segment)
@@ -74,7 +81,7 @@ def test_a_segment_is_read_back_as_it_was(tmp_path, monkeypatch, sync):
 
 def test_opening_waits_until_columns_are_asked_for(tmp_path):
     store = FileStore(tmp_path)
-    segment = store.write(columns(), rows=5)
+    segment = written(store, columns(), rows=5)
     os.unlink(tmp_path / f"{segment.name}.arrow")
     back = reopened(store, segment)
     assert back.rows == 5
@@ -85,7 +92,7 @@ def test_opening_waits_until_columns_are_asked_for(tmp_path):
 def read_again(path, monkeypatch, change) -> StateError:
     """The error of a segment whose file was changed."""
     store = FileStore(path)
-    segment = store.write(columns(1000), rows=1000)
+    segment = written(store, columns(1000), rows=1000)
     change(path / f"{segment.name}.arrow")
     forget(monkeypatch)
     with pytest.raises(StateError) as caught:
@@ -122,7 +129,7 @@ def test_a_flipped_bit(tmp_path, monkeypatch, where):
 def test_a_file_that_is_none_of_ours(tmp_path, monkeypatch):
     """Without a checksum to tell, it is still an error of ours."""
     store = FileStore(tmp_path, check=False)
-    segment = store.write(columns(), rows=5)
+    segment = written(store, columns(), rows=5)
     (tmp_path / f"{segment.name}.arrow").write_bytes(b"something else")
     forget(monkeypatch)
     with pytest.raises(StateError) as caught:
@@ -132,7 +139,7 @@ def test_a_file_that_is_none_of_ours(tmp_path, monkeypatch):
 
 def test_a_segment_of_another_version(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "FORMAT_VERSION", 99)
-    segment = FileStore(tmp_path).write(columns(), rows=5)
+    segment = written(FileStore(tmp_path), columns(), rows=5)
     monkeypatch.undo()
     forget(monkeypatch)
     with pytest.raises(StateError) as caught:
@@ -168,18 +175,18 @@ class FullDisk:
 )
 def test_a_full_disk(tmp_path, monkeypatch, number, code):
     store = FileStore(tmp_path)
-    kept = store.write(columns(), rows=5)
+    kept = written(store, columns(), rows=5)
     opened = open
     monkeypatch.setattr(
         "builtins.open", lambda path, mode, buffering=-1: FullDisk(opened(path, mode, buffering), 100, number)
     )
     with pytest.raises(StateError) as caught:
-        store.write(columns(), rows=5)
+        written(store, columns(), rows=5)
     monkeypatch.undo()
     assert caught.value.code == code
     assert str(tmp_path) in caught.value.message
     assert os.listdir(tmp_path) == [f"{kept.name}.arrow"], "nothing half-written is left"
-    assert same(store.write(columns(), rows=5).columns, columns()), "with room again, it goes on"
+    assert same(written(store, columns(), rows=5).columns, columns()), "with room again, it goes on"
 
 
 def test_a_folder_that_cannot_be_made(tmp_path):
@@ -193,7 +200,7 @@ def test_checksums_are_compared_once_a_process_and_never_by_the_writer(tmp_path,
     counted = []
     monkeypatch.setattr(module, "checksum", lambda data: counted.append(1) or checksum(data))
     store = FileStore(tmp_path)
-    segment = store.write(columns(), rows=5)
+    segment = written(store, columns(), rows=5)
     _ = segment.columns
     assert len(counted) == 1
     forget(monkeypatch)
@@ -206,7 +213,7 @@ def test_checksums_are_compared_once_a_process_and_never_by_the_writer(tmp_path,
 def test_only_so_many_files_stay_open(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "_MOST_OPEN", 4)
     store = FileStore(tmp_path)
-    segments = [store.write(columns(i + 1), rows=i + 1) for i in range(10)]
+    segments = [written(store, columns(i + 1), rows=i + 1) for i in range(10)]
     for _ in range(2):
         for i, segment in enumerate(segments):
             assert len(segment.array("low")) == i + 1
@@ -216,7 +223,7 @@ def test_only_so_many_files_stay_open(tmp_path, monkeypatch):
 def test_deleted_files_do_not_stay_mapped(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "_LOOK_EVERY", 2)
     store = FileStore(tmp_path)
-    first, second = (store.write(columns(), rows=5) for _ in range(2))
+    first, second = (written(store, columns(), rows=5) for _ in range(2))
     _ = first.columns
     (tmp_path / f"{first.name}.arrow").unlink()
     _ = second.columns
@@ -225,7 +232,7 @@ def test_deleted_files_do_not_stay_mapped(tmp_path, monkeypatch):
 
 def test_the_same_folder_by_another_name_is_the_same(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    segment = FileStore("state").write(columns(), rows=5)
+    segment = written(FileStore("state"), columns(), rows=5)
     _ = segment.columns
     monkeypatch.chdir("/")
     assert segment.columns is reopened(FileStore(tmp_path / "x" / ".." / "state"), segment).columns
@@ -233,7 +240,7 @@ def test_the_same_folder_by_another_name_is_the_same(tmp_path, monkeypatch):
 
 def test_sweeping_deletes_what_nobody_names(tmp_path):
     store = FileStore(tmp_path)
-    kept, dropped = (store.write(columns(), rows=5) for _ in range(2))
+    kept, dropped = (written(store, columns(), rows=5) for _ in range(2))
     (tmp_path / "other.txt").write_text("not ours")
     assert store.sweep({kept.name}) == 1
     assert sorted(os.listdir(tmp_path)) == sorted(["other.txt", f"{kept.name}.arrow"])
@@ -255,7 +262,7 @@ def test_a_store_on_another_file_system(kind, tmp_path, monkeypatch):
     folder = remote(kind, tmp_path)
     assert not folder.is_local
     store = FileStore(folder)
-    segments = [store.write(columns(i + 1), rows=i + 1) for i in range(3)]
+    segments = [written(store, columns(i + 1), rows=i + 1) for i in range(3)]
     forget(monkeypatch)
     for i, segment in enumerate(segments):
         assert same(reopened(FileStore(folder), segment).columns, columns(i + 1))
@@ -276,7 +283,7 @@ def test_a_store_on_another_file_system(kind, tmp_path, monkeypatch):
 
 def test_a_damaged_file_on_another_file_system(tmp_path, monkeypatch):
     folder = remote("sub-tree", tmp_path)
-    segment = FileStore(folder).write(columns(), rows=5)
+    segment = written(FileStore(folder), columns(), rows=5)
     (tmp_path / "state" / f"{segment.name}.arrow").write_bytes(b"something else")
     forget(monkeypatch)
     with pytest.raises(StateError) as caught:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,8 @@ _RATE = "rate => 5000"
 _REFRESH = 0.5
 _PLAIN_EVERY = 5.0
 _PATIENCE = 180.0
+_START = timedelta(seconds=3)
+"""Sources on Spark take a moment; events that are due before pile up."""
 
 
 def run(console: Console, *, seconds: float, rate: int, runner: str) -> None:
@@ -40,7 +42,8 @@ def run(console: Console, *, seconds: float, rate: int, runner: str) -> None:
             return
         try:
             with interruptible():
-                _show(engine, demo_script(rate, datetime.now(UTC)), console, seconds)
+                due = datetime.now(UTC) + (_START if runner == "spark" else timedelta(0))
+                _show(engine, demo_script(rate, due), console, seconds)
         finally:
             _close(engine)
 

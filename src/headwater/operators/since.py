@@ -15,13 +15,15 @@ from headwater.model.identity import Identity
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.operators.base import Operator, Step
-from headwater.state.columns import Columns, rows_of
+from headwater.state.columns import Columns
 from headwater.state.groups import LatestGroups
+from headwater.state.latest import Found
 from headwater.state.manifest import Scalars, State
 from headwater.state.runs import TimeRuns
 from headwater.state.store import Store
 
 _NAMES = ("start", "end", "count")
+_NONE = np.empty(0, np.uint64)
 
 
 class SinceState(State):
@@ -85,13 +87,12 @@ class SinceOperator(Operator):
         return Step(out, frontier)
 
     def _pass(self, state: SinceState, delta: Delta, frontier: int) -> Delta:
-        mine = delta.key()
         gone: list[Any] = state.ends.advance(frontier)
-        low = np.concatenate([mine.low, *(part["low"] for part in gone)])
-        high = np.concatenate([mine.high, *(part["high"] for part in gone)]) if len(mine.high) or gone else mine.high
-        if len(low) == 0:
+        past = [Identity(part["low"], part.get("high", _NONE)) for part in gone]
+        touched = Identity.concat([delta.key(), *past])
+        if len(touched.low) == 0:
             return delta
-        key, number = _distinct(low, high if self._is_wide(mine, gone) else mine.high)
+        key, number = _distinct(touched)
         found = state.passed.find(key)
         known = state.passed.gather(found)
         rows = _together(delta, number[: len(delta)], known.offsets, cast("dict[str, Int64Array]", known.columns))
@@ -102,29 +103,30 @@ class SinceOperator(Operator):
         passed[rows.place[mine_only]] = weight[mine_only]
         return delta.with_weight(passed).filter(passed != 0)
 
-    def _is_wide(self, mine: Identity, gone: list[Any]) -> bool:
-        return len(mine.high) > 0 or any(len(part["high"]) for part in gone)
-
     def _keep(
-        self, state: SinceState, key: Identity, found: Any, rows: _Rows, weight: Int64Array, frontier: int
+        self, state: SinceState, key: Identity, found: Found, rows: _Rows, weight: Int64Array, frontier: int
     ) -> None:
         """The intervals of the keys as they are now, without those that cannot change any more."""
         count = rows.count + weight
         lives = np.flatnonzero((count > 0) & (rows.end >= frontier))
         left, count = rows.take(lives), count[lives]
         sizes = np.bincount(left.key, minlength=len(key.low))
-        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        known = np.flatnonzero((sizes > 0) | (found.segment >= 0))
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[known])])
         columns: Columns = {"start": left.start, "end": left.end, "count": count}
-        state.passed.put(key, offsets, columns, {}, sizes == 0, found)
+        was = Found(found.segment[known], found.row[known])
+        state.passed.put(key.take(known), offsets, columns, {}, sizes[known] == 0, was)
         new = np.flatnonzero((left.place >= 0) & (left.end < INFINITY))
         named = key.take(left.key[new])
-        ends: Columns = {"time": left.end[new], "low": named.low, "high": named.high}
-        if rows_of(ends):
-            state.ends.append(ends)
+        ends: Columns = {"time": left.end[new], "low": named.low}
+        if len(named.high):
+            ends["high"] = named.high
+        state.ends.append(ends)
 
 
-def _distinct(low: np.ndarray, high: np.ndarray) -> tuple[Identity, Int64Array]:
-    """The keys, each once and sorted, and the number of each row's key."""
+def _distinct(keys: Identity) -> tuple[Identity, Int64Array]:
+    """The keys, each once and sorted, and the number of each one given."""
+    low, high = keys
     order = np.lexsort((high, low)) if len(high) else np.argsort(low, kind="stable")
     changes = low[order][1:] != low[order][:-1]
     if len(high):
@@ -132,7 +134,7 @@ def _distinct(low: np.ndarray, high: np.ndarray) -> tuple[Identity, Int64Array]:
     first = np.concatenate([[True], changes])
     number = np.empty(len(low), np.int64)
     number[order] = np.cumsum(first) - 1
-    return Identity(low, high).take(order[first]), number
+    return keys.take(order[first]), number
 
 
 def _together(delta: Delta, number: Int64Array, offsets: Int64Array, known: dict[str, Int64Array]) -> _Rows:
@@ -161,6 +163,8 @@ def _together(delta: Delta, number: Int64Array, offsets: Int64Array, known: dict
 
 def _seen_only(rows: _Rows) -> Int64Array:
     """The weights without what goes unseen, and without what comes in its place."""
+    if len(rows.key) == 0:
+        return rows.weight
     comes, goes = np.maximum(rows.weight, 0), np.maximum(-rows.weight, 0)
     unseen = np.maximum(goes - rows.count, 0)
     first = np.concatenate([[True], (rows.key[1:] != rows.key[:-1]) | (rows.start[1:] != rows.start[:-1])])

@@ -30,7 +30,7 @@ from headwater.runtime.reshard import reshard
 from headwater.runtime.sender import Arrivals, SenderOutput
 from headwater.runtime.tick import Tick
 from headwater.sinks.diverted import deliver_diverted
-from headwater.sources.base import Piece, Split
+from headwater.sources.base import Piece, SparkBatch, Split
 from headwater.state.store import FileStore
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ class Delivery:
     pieces: Sequence[Piece] = ()
     size: int | None = None
     """How many rows it has, if that is known."""
-    native: Callable[[], DataFrame | None] | None = None
-    """The rows of the splits as Spark reads them by itself, if it can."""
+    native: Callable[[str], SparkBatch | None] | None = None
+    """By the time column: the rows of the splits as Spark reads them by itself, if it can."""
     done: threading.Event = Factory(threading.Event)
     error: BaseException | None = None
 
@@ -282,16 +282,16 @@ class Core:
 
     def _answered_by_spark(self, job: TickJob, delivery: Delivery) -> list[tuple[Arrivals, SenderOutput]] | None:
         """Of a batch whose queries all need no state, what senders would bring; None: they must."""
-        queries = self.deployment.stateless.get(delivery.stream, ())
-        task = self.streams[delivery.stream]
-        plain = task.parser is None and task.intake.time is not None and task.intake.partition is None
-        read = {task.late, task.bad} & set(job.layout.graph.sources)
-        if not queries or not plain or read:
+        queries, task = self.deployment.stateless.get(delivery.stream, ()), self.streams[delivery.stream]
+        time, plain = task.intake.time, task.parser is None and task.intake.partition is None
+        if not queries or time is None or not plain or {task.late, task.bad} & set(job.layout.graph.sources):
             return None
         from headwater.runtime.spark.native_answers import answers
 
-        frame = delivery.native() if delivery.native is not None else delivery.rows
-        return None if frame is None else answers(frame, task, job, queries)
+        if delivery.rows is not None:
+            return answers(SparkBatch(delivery.rows), task, job, queries)
+        batch = delivery.native(time) if delivery.native is not None else None
+        return None if batch is None else answers(batch, task, job, queries)
 
     def _is_small(self, deliveries: Sequence[Delivery]) -> bool:
         sizes = [d.size for d in deliveries if not d.pieces]

@@ -35,6 +35,7 @@ from headwater.operators.project import ProjectOperator
 from headwater.operators.row_window import RowWindowOperator
 from headwater.operators.sample import SampleOperator
 from headwater.operators.session_window import SessionWindowOperator
+from headwater.operators.since import SinceOperator
 from headwater.operators.sort_order import SortColumn
 from headwater.operators.split import SplitOperator
 from headwater.operators.stamp import StampOperator
@@ -105,12 +106,16 @@ class Lowering:
 
     def _lower(self, plan: n.Plan, form: _Form) -> _Lowered:
         inside = evolve(form, hold=form.hold and isinstance(plan, _PASS_THROUGH))
-        if _remembers_nothing(plan):
+        if _remembers_nothing(plan, late=form.since > 0):
             form = _ANY_FORM
+        elif isinstance(plan, n.Source):
+            form = _Form(since=form.since)
         elif form.speculative or isinstance(plan, _NEVER_HOLD):
             form = evolve(form, hold=False)
         if (plan, form) not in self._known:
             inputs = [self._lower(child, inside) for child in plan.inputs]
+            if isinstance(plan, n.Source) and form.since:
+                inputs = [self._lower(plan, _ANY_FORM)]
             self._begin(plan, form)
             self._known[plan, form] = self._build(plan, inputs, hold=form.hold)
         return self._known[plan, form]
@@ -135,6 +140,8 @@ class Lowering:
         schema, speculative = plan.schema, self._speculative
         final = hold and not speculative  # then it emits only final rows, whatever its inputs do
         match plan:
+            case n.Source() if inputs:
+                return self._add(SinceOperator(schema), *inputs)
             case n.Source(name=name, revisable=revisable):
                 return _Lowered(self._graph.add_source(name, schema, self._key("source")), not revisable)
             case n.Constant(rows=rows):
@@ -270,15 +277,18 @@ class Lowering:
         return self._add(distinct, narrow, final=False)
 
 
-def _remembers_nothing(plan: n.Plan) -> bool:
-    """Is every operator of it stateless? Then it serves all queries, whenever they began."""
+def _remembers_nothing(plan: n.Plan, *, late: bool = False) -> bool:
+    """Is every operator of it stateless? Then it serves all queries, whenever they began.
+
+    Late: one that begins among rows that may change must remember which of them it has seen.
+    """
     match plan:
-        case n.Source():
-            return True
+        case n.Source(revisable=revisable):
+            return not (late and revisable)
         case n.Filter() | n.Project() | n.Union() | n.Granularity() | n.PreAggregate():
-            return all(map(_remembers_nothing, plan.inputs))
+            return all(_remembers_nothing(child, late=late) for child in plan.inputs)
         case n.TimeWindow(input=below) | n.HopWindow(input=below) | n.Stamp(input=below):
-            return is_chronon(below) and _remembers_nothing(below)
+            return is_chronon(below) and _remembers_nothing(below, late=late)
     return False
 
 

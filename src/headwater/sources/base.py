@@ -50,6 +50,21 @@ class Piece(NamedTuple):
     """The source's own word that nothing before this instant comes any more."""
 
 
+class Span(NamedTuple):
+    """What is known of rows before they are read: all are well-formed, and their times are from one instant to another."""
+
+    rows: int
+    oldest: int
+    newest: int
+
+
+class SparkBatch(NamedTuple):
+    """Rows that Spark reads by itself."""
+
+    frame: DataFrame
+    span: Span | None = None
+
+
 class Reader(ABC):
     """Reads splits, in a task or in the driver. Picklable, without Spark. Never turns what it cannot read into NULL."""
 
@@ -106,13 +121,14 @@ class Source(ABC):
         """A streaming DataFrame of rows as they come; None for a source of splits."""
         return None
 
-    suits_spark: bool = False
-    """Does Spark read the splits by itself as fast as tasks do?"""
+    def native_batch(self, spark: SparkSession, splits: Sequence[Split]) -> DataFrame | None:
+        """The rows of these splits as a batch DataFrame that Spark reads by itself, if it can (stateless queries)."""
+        return None
 
-    def native_batch(self, spark: SparkSession, splits: Sequence[Split], *, in_utc: bool = False) -> DataFrame | None:
-        """The rows of these splits as a batch DataFrame that Spark reads by itself, if it can (stateless queries).
+    def spark_batch(self, spark: SparkSession, splits: Sequence[Split], time: str) -> SparkBatch | None:
+        """The same, where Spark reads them as fast as tasks do.
 
-        ``in_utc``: TIMESTAMPs may be those of Spark's that have a zone; the session's must be UTC. It computes faster so.
+        Malformed rows are left in. A TIMESTAMP is the one of Spark's that has a zone; the session's must be UTC.
         """
         return None
 

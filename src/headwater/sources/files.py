@@ -9,18 +9,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from headwater.model.schema import Schema
-from headwater.sources.base import Malformed, Polled, Source, Split
+from headwater.sources.base import Malformed, Polled, Source, SparkBatch, Split
 from headwater.sources.file_formats import CUT_ROWS, WHOLE_BYTES, FileFormat
 from headwater.sources.file_position import HOUR, FilePosition
 from headwater.sources.file_system import FoundFile, list_files
 from headwater.sources.listed_files import listed_splits
+from headwater.sources.parquet_batches import parquet_batch
 from headwater.sources.parquet_files import ParquetFormat
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_PATTERN = set("*?[]{}\\")
-"""Spark would take a name with one of these for many names."""
 _SPARKS_AGE = 7 * 24 * HOUR
 _COUNTED = 200
 """The rows of so many files of a batch are counted in the driver; of more only those of large files."""
@@ -58,7 +57,6 @@ class FileSource(Source):
         self.rows_per_tick, self.finite = rows_per_tick, not follow
         self.max_age = max_age
         self.reader = format.reader(schema)
-        self.suits_spark = isinstance(format, ParquetFormat)  # texts are parsed faster by us
         self._row_bytes: float | None = None
 
     # -- Spark -------------------------------------------------------------------------------------------------------
@@ -75,14 +73,18 @@ class FileSource(Source):
         large = (self.format.cut(s, CUT_ROWS) if s["length"] > WHOLE_BYTES else [s] for s in splits)
         return [part for parts in large for part in parts]
 
-    def native_batch(self, spark: SparkSession, splits: Sequence[Split], *, in_utc: bool = False) -> DataFrame | None:
+    def native_batch(self, spark: SparkSession, splits: Sequence[Split]) -> DataFrame | None:
         """Spark's own reading, where it finds the same rows and fails where we do."""
-        paths = list(dict.fromkeys(s["path"] for s in splits))
-        if not paths or any(set(path) & _PATTERN for path in paths):
+        if self.malformed != "fail" or not splits:
             return None
-        if in_utc and isinstance(self.format, ParquetFormat):  # then only NULLs are malformed, and they are left in
-            return self.format.native(spark, paths, self.schema, self.malformed, in_utc=True)
-        return self.format.native(spark, paths, self.schema, self.malformed) if self.malformed == "fail" else None
+        paths = list(dict.fromkeys(s["path"] for s in splits))
+        return self.format.native(spark, paths, self.schema, self.malformed)
+
+    def spark_batch(self, spark: SparkSession, splits: Sequence[Split], time: str) -> SparkBatch | None:
+        """Only parquet: texts are parsed faster by tasks."""
+        if not isinstance(self.format, ParquetFormat):
+            return None
+        return parquet_batch(spark, list(dict.fromkeys(s["path"] for s in splits)), self.schema, time)
 
     # -- without Spark -----------------------------------------------------------------------------------------------
 

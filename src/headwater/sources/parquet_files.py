@@ -34,7 +34,7 @@ class ParquetFormat(FileFormat):
 
     def cut(self, split: Split, rows: int) -> list[Split]:
         """Parts of whole row groups; a file that is no parquet stays one (its reader says so)."""
-        metadata = _metadata(split["path"])
+        metadata = read_metadata(split["path"])
         if metadata is None:
             return [split]
         parts, start, held = [], split.get("start", 0), 0
@@ -47,7 +47,7 @@ class ParquetFormat(FileFormat):
         return [*parts, {**split, "start": start, "end": metadata.num_row_groups, "rows": held}]
 
     def row_bytes(self, path: str) -> float | None:
-        metadata = _metadata(path)
+        metadata = read_metadata(path)
         if metadata is None or metadata.num_rows == 0:
             return None
         groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
@@ -55,13 +55,7 @@ class ParquetFormat(FileFormat):
         return packed / metadata.num_rows
 
     def native(
-        self,
-        spark: SparkSession,
-        paths: Sequence[str],
-        schema: Schema,
-        malformed: Malformed,
-        *,
-        in_utc: bool = False,
+        self, spark: SparkSession, paths: Sequence[str], schema: Schema, malformed: Malformed
     ) -> DataFrame | None:
         """Only files with exactly these columns: for others Spark gives NULL where we say what is wrong."""
         for path in paths:
@@ -69,27 +63,14 @@ class ParquetFormat(FileFormat):
                 with open_file(path) as file:
                     found = pq.read_schema(file)
                     same = all(
-                        found.field(place).name == f.name
-                        and f.type in (t := found.field(place).type, _unzoned(t, in_utc))
+                        found.field(place).type == f.type and found.field(place).name == f.name
                         for f, place in zip(schema, find_columns(found.names, schema), strict=True)
                     )
             except (UnfitError, pa.ArrowException):
                 return None
             if not same:
                 return None
-        columns = spark_schema(schema)
-        if in_utc:
-            from pyspark.sql import types
-
-            zoned = types.TimestampType()
-            columns = types.StructType(
-                [
-                    types.StructField(c.name, zoned if c.dataType == types.TimestampNTZType() else c.dataType)
-                    for c in columns
-                ]
-            )
-        frame = spark.read.schema(columns).parquet(*paths)
-        return frame if in_utc else guarded(frame, schema)
+        return guarded(spark.read.schema(spark_schema(schema)).parquet(*paths), schema)
 
 
 @frozen
@@ -120,12 +101,7 @@ class ParquetReader(Reader):
             yield Piece(empty, unreadable(path, f"the file is damaged: {_first_line(problem)}"), where=path)
 
 
-def _unzoned(type_: pa.DataType, in_utc: bool) -> pa.DataType:
-    """An instant is one in any zone, where Spark reads it as such."""
-    return pa.timestamp("us") if in_utc and pa.types.is_timestamp(type_) and type_.unit == "us" else type_
-
-
-def _metadata(path: str) -> pq.FileMetaData | None:
+def read_metadata(path: str) -> pq.FileMetaData | None:
     try:
         with open_file(path) as file:
             return pq.read_metadata(file)

@@ -63,7 +63,8 @@ def _parsing(type_: pa.DataType, formats: Sequence[str]) -> str:
     """The DuckDB expression that gives the value of the text ``x``, or NULL."""
     name = duckdb_name(type_)
     if pa.types.is_boolean(type_):
-        return f"CASE WHEN x IN {TRUE!r} THEN true WHEN x IN {FALSE!r} THEN false END"
+        # Arrow's reader does not look at the case either.
+        return f"CASE WHEN lower(x) IN {TRUE!r} THEN true WHEN lower(x) IN {FALSE!r} THEN false END"
     if pa.types.is_integer(type_):
         return _whole(type_)
     if pa.types.is_floating(type_):

@@ -30,7 +30,12 @@ ANY_CALL = "at any call"
 """Not a point: the count is one of all calls of functions in Python, so this is any moment at all."""
 
 _CRASH = "HEADWATER_CRASH"
-_preloaded = ["headwater.engine", "headwater.sources.connectors", "headwater.sinks.file_sink", "headwater.testing.crash"]
+_preloaded = [
+    "headwater.engine",
+    "headwater.sources.connectors",
+    "headwater.sinks.file_sink",
+    "headwater.testing.crash",
+]
 
 
 def preload(*modules: str) -> None:

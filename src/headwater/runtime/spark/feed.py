@@ -13,7 +13,7 @@ from headwater.runtime.core import Core, Delivery
 from headwater.runtime.loop import Loop
 from headwater.runtime.spark.session import SessionHandle
 from headwater.runtime.spark.tasks import reported
-from headwater.sources.base import Source
+from headwater.sources.base import Source, SparkBatch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -126,7 +126,5 @@ class SparkFeed:
         size = sum(s or 0 for s in sizes) if all(s is not None for s in sizes) else None
         return Delivery(self._stream, batch, splits=splits, size=size, native=self._native(coarse))
 
-    def _native(self, splits: list[Any]) -> Callable[[], DataFrame | None] | None:
-        if not self._source.suits_spark:
-            return None
-        return lambda: self._source.native_batch(self._session.spark, splits, in_utc=True)
+    def _native(self, splits: list[Any]) -> Callable[[str], SparkBatch | None]:
+        return lambda time: self._source.spark_batch(self._session.spark, splits, time)

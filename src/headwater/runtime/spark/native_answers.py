@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from headwater.algebra.nodes import Plan
 from headwater.clock.frontier import Seen
 from headwater.model.schema import END, START
+from headwater.model.time import BEGINNING, INFINITY
 from headwater.runtime.executor import TickJob
 from headwater.runtime.reading import StreamTask, take_in, together
 from headwater.runtime.sender import Arrivals, SenderOutput
@@ -22,6 +23,7 @@ from headwater.runtime.spark.native_rows import KEPT, SEEN, BatchText, selected
 from headwater.runtime.spark.spark_values import quoted
 from headwater.sinks.base import Output, Sink, Staged
 from headwater.sinks.tables import FIRST_TIMESTAMP, LAST_TIMESTAMP
+from headwater.sources.base import Span, SparkBatch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -40,18 +42,18 @@ class Answered(Protocol):
     output: Output
 
 
-def answers(frame: DataFrame, task: StreamTask, job: TickJob, queries: Sequence[Answered]) -> list[Sent] | None:
+def answers(batch: SparkBatch, task: StreamTask, job: TickJob, queries: Sequence[Answered]) -> list[Sent] | None:
     """What senders would have brought of the batch, with the answers staged; None if they must do it."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
-    if not suits(frame.sparkSession):
+    if not suits(batch.frame.sparkSession):
         return None
-    several = len(queries) > 1
+    several = len(queries) > 1 and batch.span is None
     try:
-        frame = frame.persist() if several else frame
+        frame = batch.frame.persist() if several else batch.frame
         try:
-            return _Batch(frame, task, job).answered(queries)
+            return _Batch(frame, batch.span, task, job).answered(queries)
         finally:
             if several:
                 frame.unpersist()
@@ -62,52 +64,88 @@ def answers(frame: DataFrame, task: StreamTask, job: TickJob, queries: Sequence[
 
 
 class _Batch:
-    def __init__(self, frame: DataFrame, task: StreamTask, job: TickJob) -> None:
+    """One batch, and what has been found out about it."""
+
+    def __init__(self, frame: DataFrame, span: Span | None, task: StreamTask, job: TickJob) -> None:
         self._frame, self._task, self._job = frame, task, job
         self._frontier = job.tick.clocks[task.stream].frontier
+        self._span = span if span is not None and span.rows and span.oldest >= self._frontier else None
+        """Of the rows that are taken."""
+        self._all = self._span is not None
+        """Are all rows taken?"""
 
     def answered(self, queries: Sequence[Answered]) -> list[Sent] | None:
         sent: list[Sent] = []
-        observed: dict[str, Any] = {}
         for query in queries:
-            observed = self._staged(query, sent)
-            if observed["taken"] and query.output.timestamps and not _are_timestamps(observed):
-                return None  # an error, if the row is in the answer
-        out = SenderOutput()
-        arrivals = self._rest(out) if observed["taken"] < observed["rows"] else Arrivals({}, {})
-        stream, taken = self._task.stream, observed["taken"]
-        seen = list(arrivals.seen.get(stream, ()))
-        if taken:
-            seen.append(Seen("", observed["newest"], observed["oldest"], taken))
-        out.rows[stream] = out.rows.get(stream, 0) + taken
+            if not self._suits(query):
+                return None
+            rows, paths = self._staged_known(query) if self._all else self._staged_observed(query)
+            if not self._suits(query):
+                return None
+            parts = _parts(rows, paths) if rows else []
+            sent += [(Arrivals({}, {}), SenderOutput(staged={query.name: part})) for part in parts]
+        assert self._span is not None
+        out, stream = SenderOutput(), self._task.stream
+        arrivals = Arrivals({}, {}) if self._all else self._rest(out)
+        seen = [*arrivals.seen.get(stream, ()), Seen("", self._span.newest, self._span.oldest, self._span.rows)]
+        out.rows[stream] = out.rows.get(stream, 0) + self._span.rows
         return [(Arrivals(arrivals.deltas, {stream: together(seen)}), out), *sent]
 
-    def _staged(self, query: Answered, sent: list[Sent]) -> dict[str, Any]:
-        """Compute and stage one answer; what was observed of the batch."""
+    def _suits(self, query: Answered) -> bool:
+        """No row would be refused; a batch of which nothing is taken is left to the senders, too."""
+        span = self._span
+        if span is None:
+            return not self._all
+        fits = span.oldest >= FIRST_TIMESTAMP and span.newest < LAST_TIMESTAMP
+        return (
+            span.rows > 0
+            and span.oldest > BEGINNING
+            and span.newest < INFINITY - 1
+            and (fits or not query.output.timestamps)
+        )
+
+    def _staged_known(self, query: Answered) -> tuple[int, list[str]]:
+        """Stage an answer over rows that are all taken: how many it has, and its files."""
         from pyspark.sql import Observation
         from pyspark.sql import functions as f
 
-        text = BatchText(self._task.intake, self._frontier)
-        text.apply(NativePart(0, query.plan).steps)
-        text.select([SEEN, KEPT, *map(quoted, query.plan.schema.names)])
+        assert self._span is not None
+        part = NativePart(0, query.plan)
+        answer = _answer(self._selected(part, None), part)
+        if not part.is_filtered:
+            return self._span.rows, self._stage(query, answer)
         watched = Observation()
-        rows = selected(self._frame, text).observe(
+        paths = self._stage(query, answer.observe(watched, f.expr("count(1) AS rows")))
+        return watched.get["rows"], paths
+
+    def _staged_observed(self, query: Answered) -> tuple[int, list[str]]:
+        """The same where some rows may be late or malformed; then it is known of how many that is true."""
+        from pyspark.sql import Observation
+        from pyspark.sql import functions as f
+
+        part, watched = NativePart(0, query.plan), Observation()
+        rows = self._selected(part, self._frontier).observe(
             watched,
             f.expr("count(1) AS rows"),
             f.expr(f"count({SEEN}) AS taken"),
-            f.expr(f"max({SEEN}) AS newest"),
             f.expr(f"min({SEEN}) AS oldest"),
+            f.expr(f"max({SEEN}) AS newest"),
             f.expr(f"count_if({KEPT}) AS kept"),
         )
-        columns = map(quoted, query.plan.schema.names)
-        answer = rows.filter(KEPT).selectExpr(*columns, f"{SEEN} AS {START}", f"{SEEN} + 1L AS {END}")
-        paths = query.sink.stage_frame(answer, self._job.tick.number, self._job.staging)
-        observed = watched.get
-        if observed["kept"]:
-            sent += [
-                (Arrivals({}, {}), SenderOutput(staged={query.name: part})) for part in _parts(observed["kept"], paths)
-            ]
-        return observed
+        paths = self._stage(query, _answer(rows, part))
+        found = watched.get
+        self._span = Span(found["taken"], found["oldest"] or 0, found["newest"] or 0)
+        self._all = found["rows"] == found["taken"]
+        return found["kept"], paths
+
+    def _selected(self, part: NativePart, frontier: int | None) -> DataFrame:
+        text = BatchText(self._task.intake, frontier)
+        text.apply(part.steps)
+        text.select([SEEN, KEPT, *map(quoted, part.plan.schema.names)])
+        return selected(self._frame, text)
+
+    def _stage(self, query: Answered, answer: DataFrame) -> list[str]:
+        return query.sink.stage_frame(answer, self._job.tick.number, self._job.staging)
 
     def _rest(self, out: SenderOutput) -> Arrivals:
         """The rows that are late or malformed, as a sender takes them."""
@@ -124,5 +162,6 @@ def _parts(rows: int, paths: Iterable[str]) -> list[Staged]:
     return [Staged(rows, path=first), *(Staged(0, path=path) for path in others)]
 
 
-def _are_timestamps(observed: dict[str, Any]) -> bool:
-    return observed["oldest"] >= FIRST_TIMESTAMP and observed["newest"] < LAST_TIMESTAMP
+def _answer(rows: DataFrame, part: NativePart) -> DataFrame:
+    columns = map(quoted, part.plan.schema.names)
+    return rows.filter(KEPT).selectExpr(*columns, f"{SEEN} AS {START}", f"{SEEN} + 1L AS {END}")

@@ -127,12 +127,16 @@ def selected(frame: DataFrame, text: BatchText) -> DataFrame:
 class BatchText:
     """One SELECT inside another, each over the columns of the one before. First: which rows are taken, and when they are."""
 
-    def __init__(self, intake: Intake, frontier: int) -> None:
+    def __init__(self, intake: Intake, frontier: int | None) -> None:
+        """``frontier``: rows before it are late; None: all rows are known to be well-formed and in time."""
         self.intake, self.sql = intake, _VIEW
-        schema = intake.schema
+        self._all, schema = frontier is None, intake.schema
         self.base = [quoted(f"{CARRIED}{i}") for i in range(len(schema))]
         """The columns of the stream, under names that no query has."""
         self.carried = [*self.base, SEEN]
+        if frontier is None:
+            self.select([*_declared(schema, self.base), f"{_instant(intake)} AS {SEEN}"])
+            return
         self.select([*_declared(schema, self.base), f"{_instant(intake)} AS {_AT}"])
         # A row without a time is malformed: NULL is not above the frontier either.
         tests = [f"{_AT} >= {_whole(max(frontier, BEGINNING + 1))}", f"{_AT} < {_whole(INFINITY - 1)}"]
@@ -151,7 +155,8 @@ class BatchText:
         """The columns that these make of the rows, and which rows they keep; what is a column as it came, by name."""
         names = self.intake.schema.names
         origin = dict(zip(names, self.base, strict=True))
-        self.select([*self.carried, f"{SEEN} IS NOT NULL AS {KEPT}", *aliased(self.base, names)])
+        taken = "TRUE" if self._all else f"{SEEN} IS NOT NULL"
+        self.select([*self.carried, f"{taken} AS {KEPT}", *aliased(self.base, names)])
         for step in steps:
             kept, values = KEPT, [quoted(name) for name in step.inputs[0].schema.names]
             match step:
