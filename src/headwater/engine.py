@@ -37,7 +37,7 @@ from headwater.runtime.reading import StreamTask
 from headwater.runtime.spark.native_parts import marked
 from headwater.settings import Settings
 from headwater.sinks.base import Output, Sink
-from headwater.sources.base import Piece
+from headwater.sources.base import Malformed, Piece
 from headwater.sources.base import Source as StreamSource
 from headwater.sources.intake import Intake
 from headwater.sources.memory import as_table
@@ -148,7 +148,7 @@ class Engine:
         time: str | None = None,
         disorder: str | int = 0,
         partition: str | None = None,
-        malformed: str = "fail",
+        malformed: Malformed = "fail",
     ) -> None:
         """Make a streaming DataFrame of Spark's a stream, ordered by one of its columns.
 

@@ -9,15 +9,11 @@ from query_together import differences, parts
 
 
 def test_on_five_shards_with_state_in_files(tmp_path: Path):
-    assert differences(list(parts(batch=None, speculative=False)), shards=5, folder=tmp_path) == []
-
-
-def test_in_small_ticks_at_once_and_repaired():
-    assert differences(list(parts(batch=2, speculative=True)), shards=2) == []
+    assert differences(list(parts(batch=8, speculative=False)), shards=5, folder=tmp_path) == []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize(("batch", "shards"), [(None, 3), (1, 2), (3, 1)])
 @pytest.mark.parametrize("speculative", [False, True], ids=["strong", "middle"])
-def test_in_other_cuts_with_state_in_files(batch: int, speculative: bool, tmp_path: Path):
-    assert differences(list(parts(batch=batch, speculative=speculative)), shards=3, folder=tmp_path) == []
+def test_in_other_cuts(batch: int | None, shards: int, speculative: bool, tmp_path: Path):
+    assert differences(list(parts(batch=batch, speculative=speculative)), shards=shards, folder=tmp_path) == []

@@ -168,5 +168,8 @@ def _operator_table(operators: list[dict[str, Any]]) -> Answer:
 
 
 def _shown(instant: int | str | None, about: dict[str, Any]) -> str:
-    known = {None: BEGINNING, "infinity": INFINITY}.get(instant, instant)
-    return instant_text(int(known), timestamps=about["timestamps"])
+    if instant is None:
+        known = BEGINNING
+    else:
+        known = INFINITY if instant == "infinity" else int(instant)
+    return instant_text(known, timestamps=about["timestamps"])

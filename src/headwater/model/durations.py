@@ -29,10 +29,6 @@ def instants_in(length: str | timedelta | int, *, timestamps: bool, what: str) -
         known = whole and all(part[2].upper() in MICROSECONDS for part in parts)
         found = sum(int(part[1]) * MICROSECONDS[part[2].upper()] for part in parts) if known else None
     if not isinstance(found, int) or isinstance(found, bool) or found < 0:
-        hint = (
-            'Write it as "10 minutes", or as a timedelta.'
-            if timestamps
-            else "Instants are plain numbers here."
-        )
+        hint = 'Write it as "10 minutes", or as a timedelta.' if timestamps else "Instants are plain numbers here."
         raise InputError("BAD_DURATION", f'"{length}" is no length of time for {what}', hint=hint)
     return found

@@ -159,6 +159,7 @@ def _graph(queries: Iterable[Running]) -> tuple[Graph, dict[str, tuple[NativePar
         lowering.add_query(query.name, query.plan, speculative=query.output.speculative, since=query.since)
         for part in query.parts:
             source = chain(part)[0]
+            assert isinstance(source, Source)
             if not (query.since and source.revisable):  # then it begins with what tells seen rows from unseen ones
                 parts.setdefault(source.name, {})[NativePart(lowering.node_of(part), part)] = None
     return graph, {stream: tuple(its) for stream, its in parts.items()}
