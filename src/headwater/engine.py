@@ -34,7 +34,7 @@ from headwater.runtime.planning import runnable
 from headwater.runtime.progress import EngineProgress, engine_progress
 from headwater.runtime.progress_bar import ProgressBar
 from headwater.runtime.reading import StreamTask
-from headwater.runtime.spark.native_parts import marked
+from headwater.runtime.spark.native_parts import is_stateless, marked
 from headwater.settings import Settings
 from headwater.sinks.base import Output, Sink
 from headwater.sources.base import Malformed, Piece
@@ -137,7 +137,9 @@ class Engine:
             views = {q.name for q in script.named if (e := script.catalog.get(q.name)) and e.kind is Kind.VIEW}
             found = [q for q in script.named if q.name not in views]
             found += [script.result] if script.result is not None else []
-            answers = tuple(explain(a, script.settings) if isinstance(a, Explain) else str(a) for a in script.answers)
+            answers = tuple(
+                self.explain(a, script.settings) if isinstance(a, Explain) else str(a) for a in script.answers
+            )
             return QueryScript(tuple(self._query(q, script) for q in found), answers, script.notices)
 
     def register(
@@ -321,7 +323,7 @@ class Engine:
             return self._query(found, script, name)
         if script.answers:
             last = script.answers[-1]
-            return explain(last, script.settings) if isinstance(last, Explain) else str(last)
+            return self.explain(last, script.settings) if isinstance(last, Explain) else str(last)
         return None
 
     def _check_dropped(self, catalog: Catalog, runs: Sequence[Run]) -> None:
@@ -394,6 +396,16 @@ class Engine:
         used = self._read_streams()
         for name in [n for n in self._feeds if n not in used and n in self._sources]:
             self._feeds.pop(name).stop()
+
+    def explain(self, request: Explain, settings: Settings) -> str:
+        """The text that answers an EXPLAIN, as this engine would run it; see ``Query.explain``."""
+        return explain(request, settings, streams=self._spark_streams(runnable(request.plan, settings)))
+
+    def _spark_streams(self, plan: Plan) -> list[str]:
+        """Streams with whose rows Spark can compute by itself, for this plan."""
+        files = [n for n, source in self._sources.items() if source.suits_spark]
+        whole = self._session is not None and is_stateless(plan)
+        return [*self._row_streams(), *(files if whole else [])]
 
     def _row_streams(self) -> list[str]:
         """Streams whose rows Spark has as rows of their columns, so that it can compute with them."""

@@ -16,7 +16,6 @@ from headwater.model.schema import Schema
 from headwater.result import Result
 from headwater.runtime import metrics
 from headwater.runtime.amounts import moment
-from headwater.runtime.explain import explain
 from headwater.runtime.progress import Progress, query_progress
 from headwater.settings import Settings
 from headwater.sinks.base import Sink
@@ -65,7 +64,7 @@ class Query:
             verbose,
             self.consistency,
         )
-        return explain(request, self.settings)
+        return self._engine.explain(request, self.settings)
 
     def start(self, sink: Sink | None = None, *, name: str | None = None) -> Run:
         """Let it run, from the next tick on; its answers go to the sink, or into memory if none is given.

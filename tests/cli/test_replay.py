@@ -369,10 +369,11 @@ def test_a_value_that_cannot_be_computed_stops_the_replay(replay: Callable, tmp_
     assert not target.exists()
 
 
-def test_the_spark_runner_is_not_there_yet(replay: Callable):
-    outcome = replay(PASS, [], "--runner", "spark")
-    assert outcome.status == 2
-    assert outcome.err.startswith('UNSUPPORTED: the runner "spark" is not available in this version\n')
+@pytest.mark.parametrize("consistency", ["strong", "middle"])
+def test_any_number_of_shards_prints_the_same(replay: Callable, consistency: str):
+    lines = [insert(x, start, start + 5) for start in range(12) for x in "abcd"[: 1 + start % 4]]
+    options = ("--batch", "3", "--consistency", consistency)
+    assert replay(COUNT, lines, *options, "--shards", "5").out == replay(COUNT, lines, *options).out
 
 
 # -- the command itself -----------------------------------------------------------------------------------------------

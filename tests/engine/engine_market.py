@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ CREATE STREAM bid (at INT, auction INT, price INT, bidder STRING)
     ORDERED BY at DISORDER 6 LATE ROWS DIVERT INTO bid_behind;
 CREATE STREAM auction (at INT, id INT, seller STRING)
     SOURCE parquet('{folder}/auction') ORDERED BY at DISORDER 6;
+CREATE STREAM visit (at INT, page STRING) SOURCE parquet('{folder}/visit') ORDERED BY at DISORDER 30;
 """
 QUERIES = {
     "busy": "SELECT auction, COUNT(*) AS bids, MAX(price) AS best FROM bid WINDOW(RANGE 20) GROUP BY auction",
@@ -39,10 +40,12 @@ QUERIES = {
     "large": "SELECT at, auction, price FROM bid WHERE price > 80",
     "early": "SELECT auction, COUNT(*) AS bids FROM bid WINDOW(RANGE 15) GROUP BY auction CONSISTENCY MIDDLE",
     "behind": "SELECT bidder, price FROM bid_behind",
+    "pages": "SELECT page FROM visit WHERE page <> 'home'",
 }
 STEPS = 5
 _BIDS = pa.schema([("at", pa.int32()), ("auction", pa.int32()), ("price", pa.int32()), ("bidder", pa.string())])
 _AUCTIONS = pa.schema([("at", pa.int32()), ("id", pa.int32()), ("seller", pa.string())])
+_VISITS = pa.schema([("at", pa.int32()), ("page", pa.string())])
 
 
 def bids(step: int, rows: int = 40) -> pa.Table:
@@ -66,19 +69,32 @@ def auctions(step: int, rows: int = 4) -> pa.Table:
     return pa.Table.from_pylist(found, _AUCTIONS)
 
 
-def bring(folder: Path, step: int) -> None:
-    """The files of a step appear, both at once for all who wait."""
-    for name, table in (("bid", bids(step)), ("auction", auctions(step))):
-        path = folder / name / f"{step:04d}.parquet"
+def visits(step: int, rows: int = 6) -> pa.Table:
+    dice = random.Random(3000 + step)
+    found = [{"at": step * 20 + dice.randrange(26), "page": dice.choice(["home", "item", "bid"])} for _ in range(rows)]
+    return pa.Table.from_pylist(found, _VISITS)
+
+
+FILES = {"visit": visits, "auction": auctions, "bid": bids}
+
+
+def place(folder: Path, stream: str, step: int) -> Path:
+    return folder / stream / f"{step:04d}.parquet"
+
+
+def bring(folder: Path, step: int, streams: Iterable[str] = FILES) -> None:
+    """The files of a step appear, each of them whole."""
+    for stream in streams:
+        path = place(folder, stream, step)
         hidden = path.with_name(f"_{path.name}")
-        pq.write_table(table, hidden)
+        pq.write_table(FILES[stream](step), hidden)
         os.utime(hidden, (1_000_000 + step, 1_000_000 + step))
         hidden.rename(path)
 
 
 def open_market(folder: Path, *, queries: Mapping[str, str] = QUERIES, **options: Any) -> hw.Engine:
     """An engine with the streams declared and the queries started together, answers in files."""
-    for name in ("bid", "auction"):
+    for name in FILES:
         (folder / name).mkdir(parents=True, exist_ok=True)
     engine = hw.connect(**{"runner": "inprocess", "shards": 2, "checkpoint": folder / "checkpoint", **options})
     engine.sql(STREAMS.format(folder=folder))
@@ -89,16 +105,26 @@ def open_market(folder: Path, *, queries: Mapping[str, str] = QUERIES, **options
 
 
 def run_market(
-    folder: Path, *, steps: int = STEPS, end: bool = True, queries: Mapping[str, str] = QUERIES, **options: Any
+    folder: Path,
+    *,
+    steps: int = STEPS,
+    end: bool = True,
+    apart: bool = False,
+    queries: Mapping[str, str] = QUERIES,
+    **options: Any,
 ) -> None:
-    """All steps that are not done yet; what a crash left half done comes first."""
+    """All steps that are not done yet; what a crash left half done comes first.
+
+    ``apart``: each file is a tick of its own, so that they are the same ticks where every source comes when it likes.
+    """
     with open_market(folder, queries=queries, **options) as engine:
         engine.run_to_end(end_streams=False)
         for step in range(steps):
-            if not (folder / "bid" / f"{step:04d}.parquet").exists():
-                with engine.held():
-                    bring(folder, step)
-                engine.run_to_end(end_streams=False)
+            for streams in [(name,) for name in FILES] if apart else [tuple(FILES)]:
+                if not place(folder, streams[-1], step).exists():
+                    with engine.held():
+                        bring(folder, step, streams)
+                    engine.run_to_end(end_streams=False)
         if end:
             engine.run_to_end()
 
@@ -109,22 +135,31 @@ def run_market(
 def answers(folder: Path, *, by_file: bool = True) -> dict[str, Any]:
     """By query, and by file unless told otherwise: the rows, sorted."""
     found: dict[str, Any] = {}
-    for place in sorted((folder / "answers").iterdir()):
-        files = {p.name: _rows(p) for p in sorted(place.glob("*.parquet"))}
-        found[place.name] = files if by_file else sorted(row for rows in files.values() for row in rows)
+    for its in sorted((folder / "answers").iterdir()):
+        files = {p.name: _rows(p, folder) for p in sorted(its.glob("*.parquet"))}
+        found[its.name] = files if by_file else sorted(row for rows in files.values() for row in rows)
     return found
+
+
+def by_tick(found: dict[str, Any]) -> dict[Any, list[str]]:
+    """Answers by query and tick: in how many files they come depends on the shards, and on who ran the tick."""
+    ticks: dict[Any, list[str]] = {}
+    for query, files in found.items():
+        for name, rows in files.items():
+            ticks.setdefault((query, name.split("-")[1]), []).extend(rows)
+    return {place: sorted(rows) for place, rows in ticks.items()}
 
 
 def diverted(folder: Path) -> dict[str, Any]:
     """Late and malformed rows that were put aside, by stream and file."""
-    place = folder / "checkpoint" / "diverted"
-    return {f"{p.parent.name}/{p.name}": _rows(p, folder) for p in sorted(place.rglob("*.parquet"))}
+    kept = folder / "checkpoint" / "diverted"
+    return {f"{p.parent.name}/{p.name}": _rows(p, folder) for p in sorted(kept.rglob("*.parquet"))}
 
 
-def _rows(path: Path, folder: Path | None = None) -> list[str]:
-    """Without the name of the folder, where rows hold it."""
+def _rows(path: Path, folder: Path) -> list[str]:
+    """Without the name of the folder, where rows hold it, as Spark writes it or as it is."""
     shown = map(repr, pq.read_table(path).to_pylist())
-    return sorted(row.replace(str(folder), "") if folder else row for row in shown)
+    return sorted(row.replace(f"file:{folder}", "").replace(str(folder), "") for row in shown)
 
 
 def state(folder: Path) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from engine_market import (
     QUERIES,
     answers,
     bring,
+    by_tick,
     check,
     diverted,
     garbage,
@@ -30,15 +31,6 @@ from headwater.state.filesystem import Folder
 from headwater.testing.crash import Crash, in_child
 
 # -- shards -----------------------------------------------------------------------------------------------------------
-
-
-def by_tick(found: dict[str, Any]) -> dict[str, Any]:
-    """Answers by query and tick: how many files there are of a tick depends on the shards."""
-    ticks: dict[str, Any] = {}
-    for query, files in found.items():
-        for name, rows in files.items():
-            ticks.setdefault((query, name.split("-")[1]), []).extend(rows)
-    return {place: sorted(rows) for place, rows in ticks.items()}
 
 
 @pytest.mark.parametrize("shards", [(2, 3, 1, 5), (1, 4, 2, 2), (5, 1, 5, 2)])
@@ -73,6 +65,11 @@ def test_the_last_manifests_are_kept_and_nothing_else(keep: int, tmp_path: Path)
     run_market(tmp_path, keep=1)
     assert len(list((tmp_path / "checkpoint" / "manifests").iterdir())) == 1
     assert garbage(tmp_path) == []
+
+
+def test_waiting_for_the_disk_changes_nothing_else(tmp_path: Path, undisturbed: dict[str, Any]):
+    run_market(tmp_path, sync=True)
+    check(tmp_path, undisturbed)
 
 
 def test_what_failed_attempts_leave_is_deleted(tmp_path: Path):

@@ -97,7 +97,8 @@ def test_what_spark_does_by_itself_is_told():
     assert 'filter (predicate SIN("price") > 0)   runs Python' in python
     staged = explain(asked(HIGHEST, level=ExplainLevel.PHYSICAL))
     assert "runs Python, stage 2, routed by price | by max" in staged
-    assert "time window (size 600000000, slide 1)   runs Spark" in staged
+    assert "time window (size 600000000, slide 1)   runs Python\n" in staged
+    assert 'filter (predicate "auction" > 3)' in staged
 
 
 def test_state_that_never_expires_says_so():

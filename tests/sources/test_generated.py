@@ -150,3 +150,28 @@ def test_rate_counts_from_when_it_was_first_read():
     assert column(piece.rows, "timestamp").tolist() == [100 * SECOND + i * SECOND // 10 for i in range(10)]
     now[0] += 9 * SECOND
     assert source.poll(polled.offset, 100).finished
+
+
+def test_sources_that_run_since_one_moment_keep_pace_whenever_they_start():
+    now = {"us": 100 * SECOND}
+    sources = [
+        NexmarkSource(
+            NexmarkGenerator(kind, 1_000, 1),
+            NEXMARK_SCHEMAS[kind],
+            wall_clock=lambda: now["us"],
+            since=90 * SECOND,
+        )
+        for kind in KINDS
+    ]
+    first = sources[0].poll(None, 1_000_000)
+    assert (first.splits, first.offset["next"]) == ([], 10_000)
+    now["us"] += 3 * SECOND
+    late = [source.poll(None, 1_000_000).offset["next"] for source in sources[1:]]
+    now["us"] += SECOND
+    assert late == [13_000, 13_000]
+    assert sources[0].poll(first.offset, 1_000_000).offset["next"] == 14_000
+
+
+def test_what_is_not_paced_begins_with_the_first_event():
+    source = NexmarkSource(NexmarkGenerator("bid", 1_000, 1), NEXMARK_SCHEMAS["bid"], paced=False, since=1)
+    assert source.poll(None, 0).offset["next"] == 0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+import socketserver
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,13 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import headwater as hw
-from headwater.runtime.spark import job, native_rows
+from headwater.runtime.spark import job, native_answers, native_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SPARK_SCHEMA = "ts TIMESTAMP, k INT, v BIGINT, d DECIMAL(10,2), x DOUBLE, s STRING, b BOOLEAN, extra STRING"
-STREAM_SCHEMA = SPARK_SCHEMA.replace("INT,", "INT,")
 ARROW = pa.schema(
     [
         ("ts", pa.timestamp("us", "UTC")),
@@ -47,16 +48,16 @@ QUERIES = {
     "union": "SELECT k FROM t WHERE v < 10 UNION ALL SELECT k + 100 FROM t WHERE b",
     "middle": "SELECT k, COUNT(*) AS n FROM t WINDOW(RANGE 11 SECONDS) WHERE v < 70 GROUP BY k CONSISTENCY MIDDLE",
     "difference": "SELECT k FROM t WINDOW(RANGE 12 SECONDS) EXCEPT ALL SELECT k FROM t WINDOW(RANGE 2 SECONDS) WHERE b",
-    "python": "SELECT md5(s) AS h, v FROM t WHERE v > 50",
+    "python": "SELECT sin(x) AS h, v FROM t WHERE v > 50",
 }
 
 
-def rows_of(step: int, rows: int = 60) -> pa.Table:
-    """In no order; from the second step on some are late, and one has no time."""
+def rows_of(step: int, rows: int = 60, *, clean: bool = False) -> pa.Table:
+    """In no order; from the second step on some are late, and one has no time; clean: none is."""
     dice = random.Random(step)
     moments = [(step * 20 * SECOND) + dice.randrange(26 * SECOND) for _ in range(rows)]
     late = [step * 20 * SECOND - 15 * SECOND, step * 20 * SECOND - 17 * SECOND] if step else []
-    times = [None, *late, *moments[len(late) + 1 :]]
+    times = [max(m, step * 20 * SECOND) for m in moments] if clean else [None, *late, *moments[len(late) + 1 :]]
     found = [
         {
             "ts": at,
@@ -73,10 +74,10 @@ def rows_of(step: int, rows: int = 60) -> pa.Table:
     return pa.Table.from_pylist(found, ARROW)
 
 
-def bring(folder: Path, step: int) -> None:
+def bring(folder: Path, step: int, *, clean: bool = False) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{step:04d}.parquet"
-    pq.write_table(rows_of(step), folder / f"_{path.name}")
+    pq.write_table(rows_of(step, clean=clean), folder / f"_{path.name}")
     os.utime(folder / f"_{path.name}", (1_000_000 + step, 1_000_000 + step))
     (folder / f"_{path.name}").rename(path)
 
@@ -241,3 +242,104 @@ def test_answers_of_spark_nowhere_and_to_a_function(
         assert engine.runs["some"].frontier == engine.runs["all"].frontier is not None
     assert len(found) == 2
     assert all(found)
+
+
+def test_footers_save_a_look_at_the_rows(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Files that say themselves that no row is late or malformed; the frontier is the same as ever."""
+    no_python(monkeypatch)
+    observed: list[str] = []
+    monkeypatch.setattr(native_answers._Batch, "_staged_observed", lambda *_: observed.append("looked at"))
+    found = {}
+    for place, options in (("here", {"spark": spark, "small_tick": 0}), ("there", {"runner": "inprocess"})):
+        (tmp_path / place / "rows").mkdir(parents=True)
+        with hw.connect(**options, checkpoint=tmp_path / place / "checkpoint") as engine:
+            engine.sql(DECLARED.format(place=tmp_path / place / "rows"))
+            with engine.held():
+                for name, text in STATELESS.items():
+                    engine.sql(text, name=name).start(hw.sinks.parquet(tmp_path / place / name))
+            for step in range(2):
+                bring(tmp_path / place / "rows", step, clean=True)
+                engine.run_to_end(end_streams=False)
+            frontiers = [run.frontier for run in engine.runs.values()]
+            found[place] = (
+                [written(tmp_path / place / name) for name in STATELESS],
+                engine._core.manifest.counts,
+                frontiers,
+            )
+    assert found["here"] == found["there"]
+    assert not observed
+
+
+@pytest.mark.parametrize("policy", ["ADJUST", "DROP", "ERROR"])
+def test_late_rows_of_a_query_without_state(policy: str, spark: SparkSession, tmp_path: Path):
+    found: dict[str, Any] = {}
+    for place, options in (("here", {"spark": spark, "small_tick": 0}), ("there", {"runner": "inprocess"})):
+        (tmp_path / place / "rows").mkdir(parents=True)
+        with hw.connect(**options, checkpoint=tmp_path / place / "checkpoint") as engine:
+            engine.sql(f"{DECLARED.format(place=tmp_path / place / 'rows')} LATE ROWS {policy}")
+            engine.sql(QUERIES["whole"], name="all").start(hw.sinks.parquet(tmp_path / place / "answers"))
+            bring(tmp_path / place / "rows", 0)
+            engine.run_to_end(end_streams=False)
+            bring(tmp_path / place / "rows", 1)
+            try:
+                engine.run_to_end(end_streams=False)
+            except hw.HeadwaterError as problem:
+                found[place] = problem.code, problem.message
+            else:
+                found[place] = written(tmp_path / place / "answers"), engine._core.manifest.counts
+    assert found["here"] == found["there"]
+
+
+@pytest.mark.parametrize("query", ["whole", "windows"])
+def test_a_malformed_row_ends_it_where_it_may_not_be(query: str, spark: SparkSession, tmp_path: Path):
+    bring(tmp_path / "rows", 0)
+    with hw.connect(spark=spark, small_tick=0) as engine:
+        engine.register("t", spark.readStream.schema(SPARK_SCHEMA).parquet(str(tmp_path / "rows")), time="ts")
+        engine.sql(QUERIES[query]).start(hw.sinks.noop())
+        with pytest.raises(
+            hw.HeadwaterError, match='stream "t" cannot take a row: the time column "ts" is NULL'
+        ) as told:
+            engine.run_to_end()
+    assert told.value.code == "BAD_ROW"
+    assert '"extra":"xxxx' in told.value.detail
+
+
+def test_what_runs_where_is_told(spark: SparkSession, tmp_path: Path):
+    with on_spark(spark, tmp_path / "rows") as engine:
+        (tmp_path / "files").mkdir()
+        engine.sql(DECLARED.format(place=tmp_path / "files").replace("STREAM t", "STREAM f"))
+        assert engine.sql(QUERIES["filter"]).explain("physical").count("runs Spark") == 2
+        assert "runs Spark" in engine.sql("EXPLAIN PHYSICAL " + QUERIES["windows"])
+        assert engine.sql(QUERIES["filter"].replace("FROM t", "FROM f")).explain("physical").count("runs Spark") == 2
+        assert "runs Spark" not in engine.sql(QUERIES["windows"].replace("FROM t", "FROM f")).explain("physical")
+    with in_process(tmp_path / "files") as engine:
+        assert "runs Spark" not in engine.sql(QUERIES["filter"]).explain("physical")
+
+
+def test_rows_put_together_where_they_come_in_change_no_answer(tmp_path: Path):
+    queries = {name: QUERIES[name] for name in ("slices", "tumble", "windows")}
+    found = []
+    for setting in ("on", "off"):
+        with in_process(tmp_path / setting) as engine:
+            engine.sql(f"SET optimizer = {setting}")
+            found.append(run(engine, tmp_path / setting, queries)[0])
+            operators = {node.operator.name for node in engine._core.deployment.layout.graph.nodes if node.operator}
+            assert ("pre-aggregate" in operators) == (setting == "on")
+    assert found[0] == found[1]
+
+
+def test_lines_of_a_socket_are_parsed_in_the_tasks(spark: SparkSession, tmp_path: Path):
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.sendall(b"1,a\ntwo,b\n3,c\n")
+
+    with socketserver.TCPServer(("127.0.0.1", 0), Handler) as server, hw.connect(spark=spark, small_tick=0) as engine:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        place = f"'127.0.0.1', {server.server_address[1]}, format => 'csv', malformed => 'divert'"
+        engine.sql(f"CREATE STREAM lines (x BIGINT, y STRING) SOURCE socket({place}) ORDERED BY x")
+        answer = engine.sql("SELECT y FROM lines WHERE x > 1").start(hw.sinks.memory())
+        while sum(engine._core.manifest.counts.get("lines", {}).values()) < 3:
+            engine.wait(0.05)
+        server.shutdown()
+        assert engine._core.manifest.counts["lines"] == {"rows": 2, "late": 0, "bad": 1}
+        assert [row["y"] for row in answer.history().rows()] == ["c"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -22,8 +22,6 @@ _RATE = "rate => 5000"
 _REFRESH = 0.5
 _PLAIN_EVERY = 5.0
 _PATIENCE = 180.0
-_START = timedelta(seconds=3)
-"""Sources on Spark take a moment; events that are due before pile up."""
 
 
 def run(console: Console, *, seconds: float, rate: int, runner: str) -> None:
@@ -42,14 +40,14 @@ def run(console: Console, *, seconds: float, rate: int, runner: str) -> None:
             return
         try:
             with interruptible():
-                due = datetime.now(UTC) + (_START if runner == "spark" else timedelta(0))
-                _show(engine, demo_script(rate, due), console, seconds)
+                _show(engine, demo_script(rate, datetime.now(UTC)), console, seconds)
         finally:
             _close(engine)
 
 
 def demo_script(rate: int, since: datetime) -> str:
-    """The SQL that runs; the rate of the events is filled in, and when the first of them is due in all three streams."""
+    """The SQL that runs; the rate of the events is filled in, and since when the auction house is open: the three streams
+    keep pace, whenever each of them starts."""
     text = files("headwater.cli").joinpath("demo.sql").read_text(encoding="utf-8")
     assert text.count(_RATE) == 3, "each of the streams has a rate"
     return text.replace(_RATE, f"rate => {rate}, since => '{since.isoformat()}'")

@@ -53,7 +53,7 @@ class Screen:
         self.begin()
 
     def begin(self) -> float:
-        """What came before is not counted in rates: while Spark starts, events pile up."""
+        """From now on is counted; one stream may have started before another."""
         self._began, before = time.monotonic(), self._engine.progress()
         self._rows_before = {None: before.rows, **{query.query: query.rows_out for query in before.queries}}
         return self._began

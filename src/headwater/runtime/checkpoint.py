@@ -94,6 +94,15 @@ class Manifest:
         }
 
 
+def _sync_names(folder: Path) -> None:
+    """A file is only there for good when its folder is on the disk too."""
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
 def _staged(part: Staged) -> list[Any]:
     return [part.rows, part.data.hex() if part.data is not None else None, part.path]
 
@@ -189,6 +198,8 @@ class Checkpoint:
         path = self._path(manifest.tick)
         partial = path.with_suffix(".partial")
         try:
+            if self.sync:
+                os.sync()  # everything that it names, whoever wrote it: segments, staged parts, delivered answers
             with partial.open("w", encoding="utf-8") as file:
                 json.dump(manifest.to_json(), file, separators=(",", ":"))
                 if self.sync:
@@ -196,6 +207,8 @@ class Checkpoint:
                     os.fsync(file.fileno())
             points.passed(points.IN_THE_MANIFEST)
             partial.replace(path)
+            if self.sync:
+                _sync_names(path.parent)
         except OSError as problem:
             partial.unlink(missing_ok=True)
             raise StateError(

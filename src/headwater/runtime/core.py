@@ -268,11 +268,15 @@ class Core:
             return self._execute_here(job, deliveries)
         from headwater.runtime.spark.job import Batches
 
+        began = time.perf_counter()
         answered = {d.stream: its for d in deliveries if (its := self._answered_by_spark(job, d)) is not None}
         deliveries = [d for d in deliveries if d.stream not in answered]
         sent = [part for its in answered.values() for part in its]
         if answered and self._is_small(deliveries):
-            return self._execute_here(job, deliveries, sent)
+            took = time.perf_counter() - began
+            result = self._execute_here(job, deliveries, sent)
+            result.phases["job"] = took
+            return result
         tasks = {d.stream: self.streams[d.stream] for d in deliveries}
         splits = [(d.stream, split) for d in deliveries for split in d.splits]
         rows = {d.stream: d.rows for d in deliveries if d.rows is not None}

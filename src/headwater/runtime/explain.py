@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from headwater.algebra.expressions import quoted
-from headwater.algebra.nodes import Plan
+from headwater.algebra.nodes import Plan, Source
 from headwater.algebra.plan_text import print_plan
 from headwater.language.consistency import MIDDLE
 from headwater.language.introspection import Explain, ExplainFormat, ExplainLevel
@@ -12,22 +14,30 @@ from headwater.optimizer.cost import Statistics
 from headwater.optimizer.explain import outline, steps, story
 from headwater.optimizer.optimize import Optimized
 from headwater.optimizer.outline import Box, as_json, as_mermaid, as_tree
-from headwater.runtime.graph import Node
+from headwater.runtime.graph import Graph
 from headwater.runtime.layout import cut as levels_of
-from headwater.runtime.lower import lower
-from headwater.runtime.planning import planned
-from headwater.runtime.spark.prefix import cut
+from headwater.runtime.lower import Lowering
+from headwater.runtime.planning import deployed, planned
+from headwater.runtime.spark.native_parts import NativePart, marked
 from headwater.settings import Settings
 
 
-def explain(request: Explain, settings: Settings | None = None, *, statistics: Statistics | None = None) -> str:
-    """The text that answers an EXPLAIN."""
-    made = planned(request.plan, settings or Settings(), statistics=statistics)
+def explain(
+    request: Explain,
+    settings: Settings | None = None,
+    *,
+    statistics: Statistics | None = None,
+    streams: Collection[str] | None = None,
+) -> str:
+    """The text that answers an EXPLAIN. ``streams``: those whose rows Spark has by itself; None: it may have all."""
+    settings = settings or Settings()
+    made = planned(request.plan, settings, statistics=statistics)
     plan = request.plan if request.level is ExplainLevel.LOGICAL else made.plan
     if request.format is ExplainFormat.TEXT and request.level is not ExplainLevel.PHYSICAL:
         return print_plan(plan)
     if request.level is ExplainLevel.PHYSICAL:
-        root = physical(request.name, plan, speculative=request.consistency == MIDDLE)
+        plan = deployed(made.plan, settings)
+        root = physical(request.name, plan, speculative=request.consistency == MIDDLE, streams=streams)
     else:
         root = outline(plan, statistics=statistics, verbose=request.verbose)
     return _rendered(root, request, made, statistics)
@@ -50,53 +60,27 @@ def _rendered(root: Box, request: Explain, made: Optimized, statistics: Statisti
 # -- the operators that run -------------------------------------------------------------------------------------------
 
 
-def physical(name: str, plan: Plan, *, speculative: bool) -> Box:
+def physical(name: str, plan: Plan, *, speculative: bool, streams: Collection[str] | None = None) -> Box:
     """The operators of one query, and where each of them runs; what it computes once and uses twice is one box.
 
-    Native parts run in Spark itself, the others in Python: with the source, or in a stage, after rows went to their shards.
+    What is native runs in Spark itself, the rest in Python: with the source, or in a stage, after rows went to their shards.
     """
-    native, rest = cut(plan)
-    graph = lower({name: rest}, speculative=speculative)
+    read = {node.name for node in plan.walk() if isinstance(node, Source)}
+    plan, parts = marked(plan, [stream for stream in read if streams is None or stream in streams])
+    graph = Graph()
+    lowering = Lowering(graph)
+    lowering.add_query(name, plan, speculative=speculative)
+    native = {lowering.node_of(step) for part in parts for step in NativePart(0, part).steps}
     layout = levels_of(graph)
-    boxes = _Boxes()
     done: dict[int, Box] = {}
     for node in graph.nodes:
-        if node.source in native:
-            done[node.id] = boxes.native(native[node.source])
-        else:
-            level = layout.level_of[node.id]
-            runs = f"Python, stage {level}" if level else "Python"
-            done[node.id] = boxes.of(node, runs, tuple(done[i] for i in node.inputs))
-    return done[graph.queries[name]]
-
-
-class _Boxes:
-    """Numbers the boxes of several graphs; a source is the same box in all of them."""
-
-    def __init__(self) -> None:
-        self._sources: dict[str, Box] = {}
-        self._made = 0
-
-    def native(self, part: Plan) -> Box:
-        """The operators of a native part, as Spark's own."""
-        graph = lower({"part": part}, speculative=True)
-        done: dict[int, Box] = {}
-        for node in graph.nodes:
-            done[node.id] = self.of(node, "Spark", tuple(done[i] for i in node.inputs))
-        return done[graph.queries["part"]]
-
-    def of(self, node: Node, runs: str, inputs: tuple[Box, ...]) -> Box:
         if node.operator is None:
-            assert node.source is not None
-            if node.source not in self._sources:
-                box = Box(self._next(), f"source {node.source}", (("runs", "where the data comes in"),))
-                self._sources[node.source] = box
-            return self._sources[node.source]
-        return _operator(self._next(), node.operator, runs, inputs)
-
-    def _next(self) -> int:
-        self._made += 1
-        return self._made - 1
+            done[node.id] = Box(node.id, f"source {node.source}", (("runs", "where the data comes in"),))
+            continue
+        level = layout.level_of[node.id]
+        runs = "Spark" if node.id in native else f"Python, stage {level}" if level else "Python"
+        done[node.id] = _operator(node.id, node.operator, runs, tuple(done[i] for i in node.inputs))
+    return done[graph.queries[name]]
 
 
 def _operator(id_: int, operator: Operator, runs: str, inputs: tuple[Box, ...]) -> Box:

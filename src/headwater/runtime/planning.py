@@ -40,9 +40,13 @@ def planned(plan: Plan, settings: Settings, *, statistics: Statistics | None = N
 
 
 def runnable(plan: Plan, settings: Settings) -> Plan:
-    """The plan as it is deployed: optimized, and with rows put together where they come in."""
-    made = planned(plan, settings).plan
-    return made if settings.optimizer == "off" else with_partials(made)
+    """The plan as it is deployed."""
+    return deployed(planned(plan, settings).plan, settings)
+
+
+def deployed(plan: Plan, settings: Settings) -> Plan:
+    """An optimized plan, with rows put together where they come in."""
+    return plan if settings.optimizer == "off" else with_partials(plan)
 
 
 def switched_off(settings: Settings) -> tuple[str, ...]:

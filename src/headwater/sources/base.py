@@ -125,6 +125,9 @@ class Source(ABC):
         """The rows of these splits as a batch DataFrame that Spark reads by itself, if it can (stateless queries)."""
         return None
 
+    suits_spark: bool = False
+    """Is there a ``spark_batch``?"""
+
     def spark_batch(self, spark: SparkSession, splits: Sequence[Split], time: str) -> SparkBatch | None:
         """The same, where Spark reads them as fast as tasks do.
 

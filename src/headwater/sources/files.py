@@ -57,6 +57,7 @@ class FileSource(Source):
         self.rows_per_tick, self.finite = rows_per_tick, not follow
         self.max_age = max_age
         self.reader = format.reader(schema)
+        self.suits_spark = isinstance(format, ParquetFormat)
         self._row_bytes: float | None = None
 
     # -- Spark -------------------------------------------------------------------------------------------------------
@@ -82,7 +83,7 @@ class FileSource(Source):
 
     def spark_batch(self, spark: SparkSession, splits: Sequence[Split], time: str) -> SparkBatch | None:
         """Only parquet: texts are parsed faster by tasks."""
-        if not isinstance(self.format, ParquetFormat):
+        if not self.suits_spark:
             return None
         return parquet_batch(spark, list(dict.fromkeys(s["path"] for s in splits)), self.schema, time)
 

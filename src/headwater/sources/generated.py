@@ -30,7 +30,8 @@ class GeneratedSource(Source):
     wall_clock: Callable[[], int] | None = None
     """Microseconds since the epoch; None: the real one."""
     since: int | None = None
-    """When number 0 is due, so that several sources keep pace with each other; None: when the source is first read."""
+    """Paced, as if it had been running since then: it begins with what is due when it is first read. So several sources keep
+    pace with each other, whenever each of them starts. None: number 0 is due when the source is first read."""
 
     @property
     @abstractmethod
@@ -43,10 +44,10 @@ class GeneratedSource(Source):
 
     def poll(self, offset: Any, rows: int) -> Polled:
         now = time.time_ns() // 1000 if self.wall_clock is None else self.wall_clock()
-        next_, began = (offset["next"], offset["began"]) if offset is not None else (0, self.since or now)
+        next_, began = (offset["next"], offset["began"]) if offset is not None else self._beginning(now)
         last = next_ + self._numbers_for(rows)
         if self.paced:
-            last = min(last, (now - began) * self.rate // 1_000_000)
+            last = min(last, self._due(now, began))
         if self.numbers is not None:
             last = min(last, self.numbers)
         last = max(last, next_)
@@ -71,6 +72,14 @@ class GeneratedSource(Source):
         from headwater.sources.polled_stream import polled_splits
 
         return polled_splits(spark, self, self.rows_per_tick)
+
+    def _beginning(self, now: int) -> tuple[int, int]:
+        if self.since is None or not self.paced:
+            return 0, now
+        return max(self._due(now, self.since), 0), self.since
+
+    def _due(self, now: int, began: int) -> int:
+        return (now - began) * self.rate // 1_000_000
 
     def _known(self, began: int) -> Split:
         """What else a split must say."""

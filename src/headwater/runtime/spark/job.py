@@ -175,6 +175,9 @@ def _row_sender(rows: DataFrame, work: Work, task: StreamTask, job: TickJob) -> 
     return frame.mapInArrow(NativeSender(work, task, shape), EDGE)
 
 
+_WORKER_DIED = "Python worker exited unexpectedly"
+
+
 def failed(problem: Exception) -> HeadwaterError:
     """The mistake that a task reported, or in one line why Spark gave up."""
     text = str(problem)
@@ -184,9 +187,12 @@ def failed(problem: Exception) -> HeadwaterError:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     last = next((line for line in reversed(lines) if not line.startswith(("at ", "Driver stacktrace", "..."))), text)
     python = [line for line in lines if "Error:" in line and not line.startswith(("at ", "org.", "Caused"))]
+    detail = (python[-1] if python else last)[:500]
+    if any(_WORKER_DIED in line for line in lines):
+        detail = "A Python worker exited unexpectedly: it crashed, or was killed, perhaps for want of memory."
     return HeadwaterError(
         "TICK_FAILED",
         "a task of Spark failed, so the tick was not committed",
-        detail=(python[-1] if python else last)[:500],
+        detail=detail,
         hint="Nothing is lost: the tick runs again after a restart. Spark's log has the whole story.",
     )
