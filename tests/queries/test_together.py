@@ -33,6 +33,7 @@ for part in parts(batch=None, speculative=False):
 """
 
 
+@pytest.mark.slow
 def test_state_is_called_the_same_in_every_process():
     """A query is known again after a restart by the names of its operators: they must not depend on the order of sets."""
     told = []

@@ -144,7 +144,7 @@ def _arm(crash: Crash) -> None:
     if crash.at == ANY_CALL:
         _count_calls(crash.count)
         return
-    os.environ[_CRASH] = json.dumps({**asdict(crash), "driver": os.getpid()})
+    os.environ[_CRASH] = json.dumps({**asdict(crash), "driver": [os.getpid(), _began(os.getpid())]})
     os.environ[points.NAMED_BY] = f"{__name__}:at_point"
     points.tell(at_point)
 
@@ -178,8 +178,30 @@ def at_point(name: str) -> None:
         return
     if crash.how == "raise":
         raise RuntimeError(f"a failure {name}, on purpose")
-    os.kill(driver if crash.how == "kill the driver" else os.getpid(), signal.SIGKILL)
-    signal.pause()  # the driver is dead; so will this process be
+    if crash.how == "kill the driver":
+        _kill(*driver)
+        os._exit(1)  # nobody is there any more to whom this task could answer
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _kill(process: int, began: str) -> None:
+    """That very process: a task may come here when it is long dead, and its number may be another one's."""
+    with suppress(ProcessLookupError):
+        handle = os.pidfd_open(process)
+        try:
+            if _began(process) == began:
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+        finally:
+            os.close(handle)
+
+
+def _began(process: int) -> str:
+    """When it was started, as the system counts; "" if it is not there."""
+    try:
+        told = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
+    except OSError:
+        return ""
+    return told.rpartition(")")[2].split()[19]
 
 
 def _is_first(marker: str) -> bool:
