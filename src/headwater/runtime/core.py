@@ -298,8 +298,11 @@ class Core:
         return None if batch is None else answers(batch, task, job, queries)
 
     def _is_small(self, deliveries: Sequence[Delivery]) -> bool:
+        """What nobody reads in a task, and what is quicker read here; with 0 everything of a source is a job."""
         sizes = [d.size for d in deliveries if not d.pieces]
-        return all(size is not None for size in sizes) and sum(s or 0 for s in sizes) <= self._small_tick
+        if not sizes:
+            return True
+        return all(s is not None for s in sizes) and 0 < self._small_tick >= sum(s or 0 for s in sizes)
 
     def _execute_here(
         self,
