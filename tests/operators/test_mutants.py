@@ -107,6 +107,10 @@ class LiteralDistinct(Operator):
     def buffered(self, state: dict[str, Any]) -> Buffered:
         return Buffered(len(state["waiting"]) + len(state["area"]), 0)
 
+    def save(self, state: dict[str, Any]) -> dict[str, Any]:
+        """It is never restarted."""
+        return {}
+
 
 @pytest.mark.parametrize("as_printed", [False, True])
 def test_distinct_that_stores_the_last_fragment_is_caught(monkeypatch: pytest.MonkeyPatch, as_printed: bool):
