@@ -6,6 +6,7 @@ HEADWATER_CASES does not matter here: each mutant has to fall within the few cas
 from __future__ import annotations
 
 import inspect
+import pickle
 import textwrap
 from collections import Counter
 from collections.abc import Iterator
@@ -108,8 +109,10 @@ class LiteralDistinct(Operator):
         return Buffered(len(state["waiting"]) + len(state["area"]), 0)
 
     def save(self, state: dict[str, Any]) -> dict[str, Any]:
-        """It is never restarted."""
-        return {}
+        return {"pickled": pickle.dumps(state).hex()}
+
+    def restore(self, manifest: dict[str, Any], store: Store) -> dict[str, Any]:
+        return pickle.loads(bytes.fromhex(manifest["pickled"]))
 
 
 @pytest.mark.parametrize("as_printed", [False, True])
