@@ -6,7 +6,6 @@ are only ever as many as the logarithm of the rows; readers work on the chunks a
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Sequence
 from datetime import timedelta
@@ -17,8 +16,9 @@ from attrs import evolve, frozen
 
 from headwater.errors import InputError
 from headwater.model.delta import Delta
+from headwater.model.durations import instants_in
 from headwater.model.history import History
-from headwater.model.time import BEGINNING, INFINITY, MICROSECONDS
+from headwater.model.time import BEGINNING, INFINITY
 from headwater.result import Result
 from headwater.sinks.base import Guarantee, Output, Sink, Staged, Stager
 from headwater.sinks.parts import DeltaStager, batches
@@ -60,7 +60,7 @@ class MemorySink(Sink):
         super().open(output)
         check_names(output)
         wanted = self._wanted
-        self._keep = None if wanted is None else _duration(wanted, timestamps=output.timestamps)
+        self._keep = None if wanted is None else instants_in(wanted, timestamps=output.timestamps, what="keep")
         # What a tick takes back may have been forgotten; rows are shown as final ones whatever they were.
         self._shown = evolve(output, speculative=False)
         self._kept, self._last = _Kept(), -1
@@ -192,27 +192,3 @@ def _alive(delta: Delta, horizon: int | None) -> Delta:
 def _copied(delta: Delta) -> Delta:
     columns = [pa.concat_arrays([c, c.slice(0, 0)]) for c in delta.columns]
     return Delta(delta.schema, columns, delta.start.copy(), delta.end.copy(), delta.weight.copy())
-
-
-_LENGTH = re.compile(r"(\d+)\s*([a-z]+?)s?(?:\s+|$)")
-
-
-def _duration(keep: str | timedelta | int, *, timestamps: bool) -> int:
-    """A length of time in instants."""
-    given = keep
-    if isinstance(keep, timedelta) and timestamps:
-        keep = keep // timedelta(microseconds=1)
-    elif isinstance(keep, str) and timestamps:
-        text = keep.strip().lower()
-        found = list(_LENGTH.finditer(text))
-        whole = "".join(match.group() for match in found) == text and found
-        known = whole and all(match[2].upper() in MICROSECONDS for match in found)
-        keep = sum(int(match[1]) * MICROSECONDS[match[2].upper()] for match in found) if known else -1
-    if not isinstance(keep, int) or isinstance(keep, bool) or keep < 0:
-        hint = (
-            'Write it as "10 minutes", or as a timedelta.'
-            if timestamps
-            else "Its instants are plain numbers: write one."
-        )
-        raise InputError("BAD_KEEP", f'cannot keep rows for "{given}"', hint=hint)
-    return keep
