@@ -27,7 +27,7 @@ from headwater.testing.checks import CheckError
 from headwater.testing.choices import Choices, Dice
 from headwater.testing.generate import Streams, StreamShape, cut, streams, whole
 from headwater.testing.oracle import expected_histories
-from headwater.testing.shape import sources
+from headwater.testing.shape import lasts, sources
 
 _COUNTED = Schema.of(one="TINYINT")
 
@@ -276,13 +276,23 @@ def _project(choices: Choices, plan: n.Plan) -> n.Plan:
         n.Scalar(f"coalesce(CAST({name} AS VARCHAR), 'none')", pa.string(), (field.name,)),
         column(field),
     ]
-    return n.Project(plan, (*chosen, (f"e{len(plan.schema)}", choices.pick(extra))))
+    return n.Project(plan, (*chosen, (plans.fresh("e", [name for name, _ in chosen]), choices.pick(extra))))
 
 
 def _hop(choices: Choices, plan: n.Plan) -> n.Plan:
     if any(isinstance(node, (n.HopWindow, n.RowWindow, n.Constant)) for node in plan.walk()):
         return n.Distinct(plan)
     return n.HopWindow(plan, choices.pick([1, 3]), choices.pick([1, 2, 3]), 0, "ws", "we", pa.int64())
+
+
+def _sample(choices: Choices, plan: n.Plan) -> n.Plan:
+    if lasts(plan, ()):  # constants never end, so a refresh would show them for ever
+        return n.Distinct(plan)
+    return n.Sample(plan, choices.pick([2, 3]), choices.pick([0, 1]))
+
+
+def _stamp(choices: Choices, plan: n.Plan) -> n.Plan:
+    return n.Distinct(plan) if lasts(plan, ()) else n.Stamp(plan, plans.fresh("instant", plan.schema.names))
 
 
 def _signed(choices: Choices, plan: n.Plan) -> n.Plan:
@@ -301,8 +311,8 @@ ABOVE: list[Callable[[Choices, n.Plan], n.Plan]] = [
     _hop,
     _signed,
     lambda c, p: n.Granularity(p, c.pick([2, 3]), c.pick([0, 1])),
-    lambda c, p: n.Sample(p, c.pick([2, 3]), c.pick([0, 1])),
-    lambda c, p: n.Stamp(p, plans.fresh("instant", p.schema.names)),
+    _sample,
+    _stamp,
     lambda c, p: n.Istream(p),
     lambda c, p: n.Dstream(p),
     lambda c, p: n.TimeWindow(p, c.pick([1, 1, 3]), c.pick([1, 2])),
