@@ -186,7 +186,7 @@ def garbage(folder: Path) -> list[str]:
     ticks = checkpoint.ticks()
     needed = {name for tick in ticks for name in checkpoint.read(tick).segments()}
     found = [p for p in (folder / "checkpoint" / "segments").iterdir() if p.stem not in needed]
-    found += (folder / "checkpoint" / "manifests").glob("*.partial")
+    found += (folder / "checkpoint" / "manifests").glob("*.unfinished")
     found += [p for p in (folder / "checkpoint" / "staged").iterdir() if int(p.name) != ticks[-1]]
     found += (folder / "checkpoint" / "exchange").glob("*")
     found += (folder / "answers").glob("*/_staged/*")

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from engine_market import (
     QUERIES,
+    STEPS,
     answers,
     bring,
     by_tick,
@@ -23,6 +24,8 @@ from engine_market import (
     run_market,
     state,
 )
+
+from pyarrow import fs
 
 import headwater as hw
 from headwater.errors import InputError, StateError
@@ -76,7 +79,7 @@ def test_what_failed_attempts_leave_is_deleted(tmp_path: Path):
     run_market(tmp_path, steps=1, end=False)
     orphan = tmp_path / "checkpoint" / "segments" / "0123456789abcdef.arrow"
     orphan.write_bytes(b"of an attempt that failed")
-    (tmp_path / "checkpoint" / "manifests" / "000000000009.partial").write_text("{")
+    (tmp_path / "checkpoint" / "manifests" / "000000000009.json.unfinished").write_text("{")
     run_market(tmp_path, steps=2, end=False)
     assert garbage(tmp_path) == []
 
@@ -92,6 +95,30 @@ def test_one_process_at_a_time(tmp_path: Path):
         assert isinstance(error, StateError)
         assert error.code == "CHECKPOINT_IN_USE"
     run_market(tmp_path, steps=1)
+
+
+def test_a_checkpoint_on_another_file_system(
+    tmp_path: Path, undisturbed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+):
+    """One that is not local as far as anybody can see: nothing is mapped, renamed by the system or locked."""
+    known = fs.FileSystem.from_uri
+
+    def opened(uri: str) -> tuple[fs.FileSystem, str]:
+        if not uri.startswith("elsewhere://"):
+            return known(uri)
+        return fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem()), uri.removeprefix("elsewhere://")
+
+    monkeypatch.setattr(fs, "FileSystem", type("FileSystem", (), {"from_uri": staticmethod(opened)}))
+    for steps in range(1, STEPS):
+        run_market(tmp_path, steps=steps, end=False, checkpoint="elsewhere://checkpoint")
+    with open_market(tmp_path, checkpoint="elsewhere://checkpoint") as first:
+        run_market(tmp_path, checkpoint="elsewhere://checkpoint")
+        with pytest.raises(StateError, match="CHECKPOINT_IN_USE"):
+            first.run_to_end()
+    run_market(tmp_path, checkpoint="elsewhere://checkpoint")  # the other one left segments behind
+    check(tmp_path, undisturbed)
+    assert (tmp_path / "checkpoint" / "owner").exists()
+    assert not (tmp_path / "checkpoint" / "lock").exists()
 
 
 def test_answers_belong_to_their_checkpoint(tmp_path: Path):

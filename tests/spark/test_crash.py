@@ -148,12 +148,12 @@ def test_nothing_stays_behind_of_a_killed_driver(tmp_path: Path):
 # -- tasks ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.by_hand  # fails where the point is passed by a tick that runs in the driver, which nobody tries again
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["raise", "kill"])
 def test_a_task_that_fails_is_tried_again(how: Any, tmp_path: Path, undisturbed: dict[str, Any]):
     """With an error of its own, and because its Python process is killed. What it wrote before is garbage."""
     marker = tmp_path / "failed once"
-    crash = Crash(points.IN_A_STAGE, 1, how=how, once=str(marker))
+    crash = Crash(points.IN_A_TASK, 1, how=how, once=str(marker))
     in_child(run_on_spark, tmp_path / "market", crash=crash, master="local[2,4]").result()
     assert marker.exists()
     check(tmp_path / "market", undisturbed)

@@ -151,7 +151,8 @@ class OutputFormat(StrEnum):
 def _run(
     script: Annotated[Path, typer.Argument(help="SQL script whose streams have a SOURCE.")],
     checkpoint: Annotated[
-        Path | None, typer.Option("--checkpoint", help="Folder that keeps the state: the next run goes on from there.")
+        str | None,
+        typer.Option("--checkpoint", help="Folder (or URI) that keeps the state: the next run goes on from there."),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", help="Folder for the answers, with one inside for each query.")
@@ -212,7 +213,7 @@ class StateFormat(StrEnum):
 
 @app.command("state")
 def _state(
-    checkpoint: Annotated[Path, typer.Argument(help="Folder of a checkpoint; it may be in use.")],
+    checkpoint: Annotated[str, typer.Argument(help="Folder (or URI) of a checkpoint; it may be in use.")],
     form: Annotated[StateFormat, typer.Option("--format", help="How it is shown.")] = StateFormat.TABLE,
 ) -> None:
     """Show what a checkpoint keeps: streams, queries, operators and their state, from its manifests alone."""

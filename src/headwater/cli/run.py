@@ -34,7 +34,7 @@ class Options:
     """What the command was asked for."""
 
     script: Path
-    checkpoint: Path | None = None
+    checkpoint: str | None = None
     output: Path | None = None
     """A folder: one inside for each query. None: the terminal."""
     discard: bool = False

@@ -15,15 +15,15 @@ from headwater.runtime.checkpoint import FORMAT, Checkpoint, Manifest
 from headwater.state.manifest import state_segments
 
 
-def read_state(folder: Path) -> dict[str, Any]:
+def read_state(folder: str | Path) -> dict[str, Any]:
     """All of it as plain values: what ``--format json`` prints."""
     checkpoint = Checkpoint(folder)
-    ticks = checkpoint.ticks() if (folder / "manifests").is_dir() else []
+    ticks = checkpoint.ticks()
     if not ticks:
         raise InputError(
             "NO_CHECKPOINT",
             f'there is no checkpoint in "{folder}"',
-            detail="" if folder.is_dir() else "There is no such folder.",
+            detail="" if checkpoint.folder.exists() else "There is no such folder.",
             hint="Name the folder that was given as --checkpoint, or to connect(checkpoint=…).",
         )
     manifest = checkpoint.read(ticks[-1])
@@ -117,7 +117,7 @@ def _instant(instant: int) -> int | str | None:
 # -- as text ----------------------------------------------------------------------------------------------------------
 
 
-def state_text(folder: Path, form: str) -> str:
+def state_text(folder: str | Path, form: str) -> str:
     state = read_state(folder)
     if form == "json":
         return json.dumps(state, indent=2)

@@ -7,13 +7,12 @@ that no kept manifest names belong to attempts that failed: they are garbage, ne
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import shutil
 import uuid
+from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from urllib.parse import quote
 
 from attrs import Factory, define, field
@@ -22,7 +21,9 @@ from headwater.clock.frontier import StreamClock
 from headwater.errors import StateError
 from headwater.runtime import points
 from headwater.runtime.executor import Records
+from headwater.runtime.owner import Owner
 from headwater.sinks.base import Staged
+from headwater.state.filesystem import UNFINISHED, Folder
 from headwater.state.manifest import state_segments
 
 FORMAT = 1
@@ -94,15 +95,6 @@ class Manifest:
         }
 
 
-def _sync_names(folder: Path) -> None:
-    """A file is only there for good when its folder is on the disk too."""
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
-
-
 def _staged(part: Staged) -> list[Any]:
     return [part.rows, part.data.hex() if part.data is not None else None, part.path]
 
@@ -114,22 +106,22 @@ def _unstaged(kept: list[Any]) -> Staged:
 
 @define
 class Checkpoint:
-    """A folder with the manifests of the last ticks and everything that they name."""
+    """A folder with the manifests of the last ticks and everything that they name: a path, or a URI that pyarrow knows."""
 
-    folder: Path
+    folder: Folder = field(converter=lambda place: place if isinstance(place, Folder) else Folder(place))
     keep: int = 3
     """So many manifests stay, for readers that are pinned to one."""
     sync: bool = False
     """Wait until the disk has it: survives a loss of power, not only of the process."""
-    _lock: IO[str] | None = field(default=None, init=False)
+    _owner: Owner | None = field(default=None, init=False)
     _needed: dict[int, set[str]] = field(factory=dict, init=False)
     """By kept manifest: the segments that it names."""
 
     def open(self) -> Manifest | None:
         """Take the folder for this process alone; the last manifest, if there is one."""
         for name in ("manifests", "segments", "staged", "exchange"):
-            (self.folder / name).mkdir(parents=True, exist_ok=True)
-        self._take_lock()
+            (self.folder / name).make()
+        self._owner = Owner(self.folder)
         try:
             ticks = self.ticks()
             manifest = self.read(ticks[-1]) if ticks else None
@@ -149,33 +141,45 @@ class Checkpoint:
     def staging(self, tick: int) -> str:
         return str(self.folder / "staged" / f"{tick:0{_DIGITS}d}")
 
-    def source(self, stream: str) -> Path:
-        """Where Spark keeps how far it has read a stream."""
-        return self.folder / "sources" / quote(stream, safe="").replace(".", "%2E")
+    def source(self, stream: str) -> str:
+        """Where Spark keeps how far it has read a stream, as it names places."""
+        place = self._sources / _source_name(stream)
+        return Path(place.place).as_uri() if place.is_local else place.place
 
     def forget_source(self, stream: str) -> None:
         """A stream of that name begins anew. Only when no manifest speaks of it any more."""
-        shutil.rmtree(self.source(stream), ignore_errors=True)
+        (self._sources / _source_name(stream)).delete_all()
+
+    @property
+    def _sources(self) -> Folder:
+        return self.folder / "sources"
 
     def _forget_dropped_sources(self, manifest: Manifest | None) -> None:
         """A crash may come between a DROP and what it deletes. Spark has committed there what no manifest knows."""
-        known = {self.source(stream) for stream in (manifest.batches if manifest else ())}
-        for place in (self.folder / "sources").glob("*"):
-            if place not in known and any((place / "commits").glob("[0-9]*")):
-                shutil.rmtree(place, ignore_errors=True)
+        known = {_source_name(stream) for stream in (manifest.batches if manifest else ())}
+        for name in self._sources.names():
+            commits = (self._sources / name / "commits").names()
+            if name not in known and any(commit.isdigit() for commit in commits):
+                (self._sources / name).delete_all()
 
     @property
-    def exchange(self) -> str:
-        return str(self.folder / "exchange")
+    def exchange(self) -> str | None:
+        """Where tasks of one machine leave bundles for each other; None: the folder is on no machine."""
+        return str(self.folder / "exchange") if self.folder.is_local else None
+
+    @property
+    def _manifests(self) -> Folder:
+        return self.folder / "manifests"
 
     def ticks(self) -> list[int]:
         """The ticks whose manifests are there."""
-        return sorted(int(p.stem) for p in (self.folder / "manifests").glob("*.json") if p.stem.isdigit())
+        stems = (name.removesuffix(".json") for name in self._manifests.names() if name.endswith(".json"))
+        return sorted(int(stem) for stem in stems if stem.isdigit())
 
     def read(self, tick: int) -> Manifest:
-        path = self._path(tick)
+        path = f"{self._manifests}/{_name(tick)}"
         try:
-            kept = json.loads(path.read_text(encoding="utf-8"))
+            kept = json.loads(self._manifests.read(_name(tick)).to_pybytes())
             if kept["format"] == FORMAT:
                 return Manifest.from_json(kept)
         except FileNotFoundError:
@@ -195,27 +199,13 @@ class Checkpoint:
 
     def commit(self, manifest: Manifest) -> None:
         """From here on the tick has happened."""
-        path = self._path(manifest.tick)
-        partial = path.with_suffix(".partial")
-        try:
-            if self.sync:
-                os.sync()  # everything that it names, whoever wrote it: segments, staged parts, delivered answers
-            with partial.open("w", encoding="utf-8") as file:
-                json.dump(manifest.to_json(), file, separators=(",", ":"))
-                if self.sync:
-                    file.flush()
-                    os.fsync(file.fileno())
-            points.passed(points.IN_THE_MANIFEST)
-            partial.replace(path)
-            if self.sync:
-                _sync_names(path.parent)
-        except OSError as problem:
-            partial.unlink(missing_ok=True)
-            raise StateError(
-                "STATE_UNWRITABLE",
-                f'could not commit tick {manifest.tick} in "{self.folder}": {problem.strerror}',
-                hint="Make room, or mend the folder, and start again: the tick runs again.",
-            ) from problem
+        if self._owner is not None:
+            self._owner.check()
+        if self.sync and self.folder.is_local:
+            os.sync()  # everything that it names, whoever wrote it: segments, staged parts, delivered answers
+        data = json.dumps(manifest.to_json(), separators=(",", ":")).encode()
+        ready = partial(points.passed, points.IN_THE_MANIFEST)
+        self._manifests.replace(_name(manifest.tick), data, sync=self.sync, ready=ready)
         self._needed[manifest.tick] = manifest.segments()
 
     def tidy(self, tick: int, *, sweep: bool = False) -> None:
@@ -223,52 +213,46 @@ class Checkpoint:
 
         Now and then, or if told so, also what attempts left behind that failed and were repeated.
         """
-        shutil.rmtree(self.staging(tick - 1), ignore_errors=True)
+        Folder(self.staging(tick - 1), self.folder.files).delete_all()
         dropped = sorted(self._needed)[: -self.keep]
         needed = set().union(*(names for t, names in self._needed.items() if t not in dropped))
         for old in dropped:
-            self._path(old).unlink(missing_ok=True)
+            self._manifests.delete(_name(old))
             points.passed(points.IN_THE_TIDYING)
             for name in self._needed.pop(old) - needed:
-                (self.folder / "segments" / f"{name}.arrow").unlink(missing_ok=True)
+                (self.folder / "segments").delete(f"{name}.arrow")
         if sweep or tick % _SWEPT_EVERY == 0:
             self.collect_orphans()
 
     def collect_orphans(self) -> int:
         """Delete what no kept manifest names: segments and parts of attempts that failed. How many segments there were."""
         needed = set().union(*self._needed.values())
-        orphans = [p for p in (self.folder / "segments").glob("*.arrow") if p.stem not in needed]
-        for path in orphans:
-            path.unlink(missing_ok=True)
-        for path in (self.folder / "manifests").glob("*.partial"):
-            path.unlink(missing_ok=True)
+        segments = self.folder / "segments"
+        orphans = [n for n in segments.names() if n.endswith(".arrow") and n.removesuffix(".arrow") not in needed]
+        for name in orphans:
+            segments.delete(name)
+        for name in self._manifests.names():
+            if name.endswith(UNFINISHED):
+                self._manifests.delete(name)
         for tick in self.ticks():
             if tick not in self._needed:  # a crash came before it was forgotten, or fewer are kept now
-                self._path(tick).unlink(missing_ok=True)
-        shutil.rmtree(self.folder / "exchange", ignore_errors=True)
-        last = max(self._needed, default=0)
-        for path in (self.folder / "staged").iterdir():
-            if path.name != f"{last:0{_DIGITS}d}":
-                shutil.rmtree(path, ignore_errors=True)
+                self._manifests.delete(_name(tick))
+        (self.folder / "exchange").delete_all()
+        last = f"{max(self._needed, default=0):0{_DIGITS}d}"
+        for name in (self.folder / "staged").names():
+            if name != last:
+                (self.folder / "staged" / name).delete_all()
         return len(orphans)
 
     def close(self) -> None:
-        if self._lock is not None:
-            self._lock.close()
-            self._lock = None
+        if self._owner is not None:
+            self._owner.release()
+            self._owner = None
 
-    def _path(self, tick: int) -> Path:
-        return self.folder / "manifests" / f"{tick:0{_DIGITS}d}.json"
 
-    def _take_lock(self) -> None:
-        lock = (self.folder / "lock").open("w")
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            lock.close()
-            raise StateError(
-                "CHECKPOINT_IN_USE",
-                f'the checkpoint "{self.folder}" is used by another process',
-                hint="Stop that one first, or choose another folder.",
-            ) from None
-        self._lock = lock
+def _name(tick: int) -> str:
+    return f"{tick:0{_DIGITS}d}.json"
+
+
+def _source_name(stream: str) -> str:
+    return quote(stream, safe="").replace(".", "%2E")

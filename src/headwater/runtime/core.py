@@ -31,6 +31,7 @@ from headwater.runtime.sender import Arrivals, SenderOutput
 from headwater.runtime.tick import Tick
 from headwater.sinks.diverted import deliver_diverted
 from headwater.sources.base import Piece, SparkBatch, Split
+from headwater.state.filesystem import Folder
 from headwater.state.store import FileStore
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class Core:
             self._temporary = tempfile.TemporaryDirectory(prefix="headwater-")
             checkpoint = self._temporary.name
         if checkpoint is not None:
-            self.checkpoint = Checkpoint(Path(checkpoint), keep, sync)
+            self.checkpoint = Checkpoint(Folder(checkpoint), keep, sync)
         self.deployment = Deployment()
         self.streams: dict[str, StreamTask] = {}
         self.metrics, self._log = Metrics(), TickLog()
@@ -373,7 +374,7 @@ class Core:
     def _deliver_diverted(self, manifest: Manifest) -> None:
         if self.checkpoint is not None:
             for stream, parts in manifest.diverted.items():
-                deliver_diverted(self.checkpoint.folder, stream, manifest.tick, parts)
+                deliver_diverted(str(self.checkpoint.folder), stream, manifest.tick, parts)
 
     def close(self) -> None:
         with self.lock:

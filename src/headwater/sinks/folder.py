@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
-from pyarrow import fs
 
 from headwater.errors import InputError
 from headwater.state import filesystem
@@ -15,9 +14,6 @@ from headwater.state import filesystem
 
 class Folder(filesystem.Folder):
     """Files that are written piece by piece and appear under their name when they are whole."""
-
-    def __truediv__(self, name: str) -> Folder:
-        return Folder(f"{self.place}/{name}", self._files)
 
     @contextmanager
     def writing(self, name: str) -> Iterator[Any]:
@@ -31,20 +27,10 @@ class Folder(filesystem.Folder):
         with self._told():
             files.move(f"{path}/{old}", f"{path}/{new}")
 
-    def delete_all(self) -> None:
-        """The folder, with whatever is in it."""
-        files, path = self._opened
-        with suppress(FileNotFoundError):
-            files.delete_dir(path)
-
     def opened(self, name: str) -> Any:
         """A file to read at any place; mapped where it can be."""
         files, path = self._opened
         return pa.memory_map(f"{path}/{name}") if self.is_local else files.open_input_file(f"{path}/{name}")
-
-    def exists(self, name: str) -> bool:
-        files, path = self._opened
-        return files.get_file_info(f"{path}/{name}").type != fs.FileType.NotFound
 
     @contextmanager
     def _told(self) -> Iterator[None]:

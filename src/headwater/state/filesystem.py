@@ -8,11 +8,11 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
@@ -21,6 +21,8 @@ from pyarrow import fs
 from headwater.errors import StateError
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+UNFINISHED = ".unfinished"
+"""How the name of a file ends that is not whole yet."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _OBJECT_STORES = ("s3", "gcs", "abfs")  # an object appears as a whole when it is closed, and cannot be moved at once
 
@@ -33,7 +35,7 @@ class Folder:
 
     def __init__(self, place: str | os.PathLike[str], files: fs.FileSystem | None = None) -> None:
         text = os.fspath(place)
-        self._files = files
+        self.files = files
         if files is None and urlparse(text).scheme == "file":
             text = unquote(urlparse(text).path)
         is_path = files is None and not _SCHEME.match(text)
@@ -46,13 +48,13 @@ class Folder:
     def __str__(self) -> str:
         return self.place
 
-    def __truediv__(self, name: str) -> Folder:
-        return Folder(f"{self.place}/{name}", self._files)
+    def __truediv__(self, name: str) -> Self:
+        return type(self)(f"{self.place}/{name}", self.files)
 
     @cached_property
     def _opened(self) -> tuple[fs.FileSystem, str]:
-        if self._files is not None:
-            return self._files, self.place
+        if self.files is not None:
+            return self.files, self.place
         if self.is_local:
             return fs.LocalFileSystem(), self.place
         try:
@@ -82,6 +84,11 @@ class Folder:
         found = files.get_file_info(fs.FileSelector(path, allow_not_found=True))
         return sorted(info.base_name for info in found)
 
+    def exists(self, name: str = "") -> bool:
+        """Is there such a file or folder inside, or this folder itself?"""
+        files, path = self._opened
+        return files.get_file_info(f"{path}/{name}".rstrip("/")).type != fs.FileType.NotFound
+
     # -- writing ----------------------------------------------------------------------------------------------------
 
     def make(self) -> None:
@@ -101,15 +108,27 @@ class Folder:
                         self.delete(name)
                 raise
 
-    def replace(self, name: str, data: pa.Buffer | bytes, *, sync: bool = False) -> None:
-        """A file that may be there already. Whoever reads it sees the old one or the new one, always whole."""
+    def replace(
+        self,
+        name: str,
+        data: pa.Buffer | bytes,
+        *,
+        sync: bool = False,
+        ready: Callable[[], object] = lambda: None,
+    ) -> None:
+        """A file that may be there already. Whoever reads it sees the old one or the new one, always whole.
+
+        ``ready`` is called when all of it is written and nobody sees it yet.
+        """
         files, path = self._opened
         if files.type_name in _OBJECT_STORES:
+            ready()
             self.write(name, data)
             return
-        unfinished = f"{name}.unfinished"
+        unfinished = f"{name}{UNFINISHED}"
         self.delete(unfinished)
         self.write(unfinished, data, sync=sync)
+        ready()
         with self._told():
             if self.is_local:
                 os.replace(f"{path}/{unfinished}", f"{path}/{name}")
@@ -122,6 +141,12 @@ class Folder:
         files, path = self._opened
         with suppress(FileNotFoundError):
             os.unlink(f"{path}/{name}") if self.is_local else files.delete_file(f"{path}/{name}")
+
+    def delete_all(self) -> None:
+        """The folder, with whatever is in it."""
+        files, path = self._opened
+        with suppress(FileNotFoundError):
+            files.delete_dir(path)
 
     def _write(self, name: str, data: pa.Buffer | bytes, *, sync: bool) -> None:
         files, path = self._opened

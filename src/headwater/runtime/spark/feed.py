@@ -49,7 +49,7 @@ class SparkFeed:
         writer = frame.writeStream.foreachBatch(self._take).queryName(f"headwater: {self._stream}")
         assert self._core.checkpoint is not None
         place = self._core.checkpoint.source(self._stream)
-        self._query = writer.option("checkpointLocation", place.absolute().as_uri()).start()
+        self._query = writer.option("checkpointLocation", place).start()
 
     def stop(self) -> None:
         if self._query is not None:

@@ -17,6 +17,7 @@ from attrs import frozen
 
 from headwater.errors import HeadwaterError
 from headwater.model.delta import Delta
+from headwater.runtime import points
 from headwater.runtime.bundles import Bundle, pack, unpack
 from headwater.runtime.layout import Layout
 from headwater.runtime.reading import StreamTask, take_in, together
@@ -187,6 +188,7 @@ class StageRun:
             staging=self.work.staging,
         )
         out, onward = stage.run([*given, *bundles], pickle.loads(self.records[shard]))
+        points.passed(points.IN_A_TASK)
         return _rows([(shard, DRIVER, pickle.dumps(out)), *_packed(onward, self.work.exchange)])
 
 
