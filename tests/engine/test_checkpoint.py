@@ -24,7 +24,6 @@ from engine_market import (
     run_market,
     state,
 )
-
 from pyarrow import fs
 
 import headwater as hw
