@@ -342,7 +342,8 @@ class Core:
             records[0][key] = {"version": "", "heard": [], "promised": INFINITY, "rows": 0, "bytes": 0, "state": None}
         batches = dict(kept.batches)
         for d in deliveries:
-            batches[d.stream] = {"batch": d.batch, "offset": d.offset}
+            if d.batch is not None:
+                batches[d.stream] = {"batch": d.batch, "offset": d.offset}
         for query in self.deployment:
             query.frontier = max(query.frontier, result.frontiers.get(query.name, BEGINNING))
             query.rows += sum(part.rows for part in result.staged.get(query.name, ()))
