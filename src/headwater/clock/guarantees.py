@@ -1,0 +1,158 @@
+"""What can be said before any row has come: does time always advance, and who may hold it up (Srivastava & Widom 3.4)?
+
+The theorem, as corrected (digest E6): a query needs no time-out exactly if every stream, diagonal included, ends up with
+a lag of 0 behind every other one. Only bounds in time count, since rows may never come; no bound at all is an endless lag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from headwater.clock.bounds import smallest_lag
+from headwater.clock.domains import Domain, domains_of
+from headwater.clock.rules import Rules, StreamRules
+from headwater.language.durations import shown_duration
+from headwater.language.notices import Notice
+
+
+class Lagging(NamedTuple):
+    """A pair of streams (perhaps one and the same) for which silence leaves rows waiting."""
+
+    leader: str
+    laggard: str
+    lag: int | None
+    """Rows of the leader this far behind its newest one wait; None: all of them."""
+
+
+def timeout_needed(rules: Rules, streams: Iterable[str]) -> list[Lagging]:
+    """The pairs that make a time-out necessary for a query over these streams."""
+    timed = _timed(rules, streams)
+    found = []
+    for leader in timed:
+        for laggard in timed:
+            lag = smallest_lag(rules.usable(leader, laggard))
+            # What is learned reaches 0 at long delays as a rule, but nobody vouches for it.
+            learned = leader == laggard and rules.streams[laggard].estimated is not None
+            if lag != 0 and not learned and not _speaks_itself(rules.streams[laggard]):
+                found.append(Lagging(leader, laggard, lag))
+    return found
+
+
+def blocking(rules: Rules, streams: Iterable[str]) -> list[Lagging]:
+    """The pairs of which the laggard, if it falls silent, blocks a query for ever while the leader goes on.
+
+    A time-out does not help: it waits for all to be silent. IDLE AFTER does, and so do heartbeats of the source.
+    """
+    timed = _timed(rules, streams)
+    return [
+        Lagging(leader, laggard, None)
+        for laggard in timed
+        for leader in timed
+        if leader != laggard
+        and not rules.usable(leader, laggard)
+        and rules.streams[laggard].idle is None
+        and not _speaks_itself(rules.streams[laggard])
+    ]
+
+
+def notices_of_query(rules: Rules, streams: Sequence[str], *, together: Iterable[frozenset[str]] = ()) -> list[Notice]:
+    """What to say when a query over these streams starts."""
+    return [*_blocking_notices(rules, streams), *_timeout_notices(rules, streams, together)]
+
+
+def notices_of_stream(rules: Rules, stream: str) -> list[Notice]:
+    """What to say when a stream is declared: what contradicts itself, or can never take effect."""
+    its = rules.streams[stream]
+    found = []
+    unusable = [
+        rules.reason(leader, laggard, bound)
+        for (leader, laggard), bounds in {**rules.bounds, (stream, stream): its.own}.items()
+        if laggard == stream
+        for bound in bounds
+        if bound not in rules.usable(leader, laggard)
+    ]
+    if unusable:
+        message = (
+            f'the LATENCY of stream "{stream}" is unknown, so {", ".join(dict.fromkeys(unusable))} promises nothing'
+        )
+        hint = "Declare LATENCY beside ORDERED TRANSPORT, or leave out both if the bounds describe the stream as it arrives."
+        found.append(Notice("UNKNOWN_LATENCY", message, hint))
+    domain = next((d for d in domains_of(rules) if stream in d.streams), None)
+    return found if domain is None else [*found, *_short_timeouts(rules, domain)]
+
+
+def longest_wait(rules: Rules, streams: Iterable[str]) -> tuple[int, str]:
+    """The longest delay and latency together after which a bound between these streams takes effect; and the bound."""
+    names = set(streams)
+    waits = [(0, "")]
+    for laggard in names & rules.streams.keys():
+        for leader in names & rules.streams.keys():
+            latency = rules.streams[laggard].latency or 0
+            waits += [(b.after + latency, rules.reason(leader, laggard, b)) for b in rules.usable(leader, laggard)]
+    return max(waits)
+
+
+def _timed(rules: Rules, streams: Iterable[str]) -> list[str]:
+    return [name for name in dict.fromkeys(streams) if name in rules.streams and rules.streams[name].has_time]
+
+
+def _speaks_itself(rules: StreamRules) -> bool:
+    """Does the source send heartbeats?"""
+    return rules.heartbeat is not None
+
+
+def _blocking_notices(rules: Rules, streams: Sequence[str]) -> list[Notice]:
+    leaders: dict[str, list[str]] = {}
+    for leader, laggard, _ in blocking(rules, streams):
+        leaders.setdefault(laggard, []).append(f'"{leader}"')
+    hint = "Bound it (LAGS … BY AT MOST …), let it send heartbeats, or say IDLE AFTER … if others need not wait for it."
+    return [
+        Notice(
+            "CAN_BLOCK",
+            f'stream "{name}" can block the query for ever: no bound says how far it lags {_all(its)}',
+            hint,
+        )
+        for name, its in leaders.items()
+    ]
+
+
+def _timeout_notices(rules: Rules, streams: Sequence[str], together: Iterable[frozenset[str]]) -> list[Notice]:
+    domains = [d for d in domains_of(rules, (*together, frozenset(streams))) if d.streams & set(streams)]
+    found = []
+    for domain in domains:
+        pairs = timeout_needed(rules, [s for s in streams if s in domain.streams])
+        if domain.timeout is not None:
+            found += _short_timeouts(rules, domain)
+        elif pairs:
+            message = f"the last rows wait for newer ones when the streams fall silent: {_shown_pairs(rules, pairs)}"
+            found.append(Notice("TIMEOUT_NEEDED", message, "Declare TIMEOUT on one of the streams to make them final."))
+    return found
+
+
+def _short_timeouts(rules: Rules, domain: Domain) -> list[Notice]:
+    """A time-out that fires while a bound still waits contradicts it silently (digest E19)."""
+    wait, reason = longest_wait(rules, domain.streams)
+    if domain.timeout is None or domain.timeout >= wait:
+        return []
+    longest = shown_duration(wait, unit=True)
+    message = f"{domain.reason} is shorter than the {longest} after which {reason} takes effect"
+    return [Notice("SHORT_TIMEOUT", message, "Rows that are within their bounds may be late.")]
+
+
+def shown_lag(rules: Rules, pair: Lagging) -> str:
+    """The pair as a person reads it."""
+    unit = rules.streams[pair.laggard].has_unit
+    lag = "without a bound" if pair.lag is None else f"up to {shown_duration(max(pair.lag - 1, 0), unit=unit)}"
+    if pair.leader == pair.laggard:
+        return f'"{pair.laggard}" may lag its own newest row {lag}'
+    return f'"{pair.laggard}" may lag "{pair.leader}" {lag}'
+
+
+def _shown_pairs(rules: Rules, pairs: Sequence[Lagging]) -> str:
+    shown = [shown_lag(rules, pair) for pair in pairs[:3]]
+    return ", ".join(shown) + (f" and {len(pairs) - 3} more" if len(pairs) > 3 else "")
+
+
+def _all(names: Sequence[str]) -> str:
+    return " or ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else names[0]
