@@ -55,6 +55,26 @@ def test_tables(size, slide, offset, given, expected):
     assert History.of(WINDOWED, [answer.delta]) == history(expected, WINDOWED)
 
 
+@pytest.mark.parametrize(
+    ("size", "slide", "lifetime", "given", "expected"),
+    [
+        pytest.param(4, 4, 1, "a @1, b @3, a @4", "a/0/4 4-5, b/0/4 4-5, a/4/8 8-9", id="at the end only"),
+        pytest.param(4, 2, 1, "a @1", "a/-2/2 2-3, a/0/4 4-5", id="hop"),
+        pytest.param(2, 5, 3, "a @1, b @2, d @5", "a/0/2 2-5, d/5/7 7-10", id="for a while"),
+        pytest.param(4, 2, 2, "a @1", "a/-2/2 2-4, a/0/4 4-6", id="as long as without"),
+    ],
+)
+def test_a_lifetime_says_how_long_a_window_is_shown(size, slide, lifetime, given, expected):
+    answer = hop(size, slide, lifetime=lifetime).step(None, (changes(timeline(given)),), (5,))
+    assert History.of(WINDOWED, [answer.delta]) == history(expected, WINDOWED)
+    assert answer.frontier == hop(size, slide).step(None, (changes([]),), (5,)).frontier
+
+
+def test_no_two_windows_are_shown_at_once():
+    with pytest.raises(AssertionError, match="one window"):
+        hop(4, 2, lifetime=3)
+
+
 def test_the_window_is_what_a_row_counts_in_at_each_of_its_instants():
     source = n.Source("s", X)
     runner = Runner({"q": n.HopWindow(source, 4, 2, time=pa.int64())})

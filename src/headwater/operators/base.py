@@ -62,6 +62,10 @@ class Operator(ABC):
         """Fields for EXPLAIN, metrics and error texts."""
         return {}
 
+    def counts(self, state: Any) -> dict[str, int]:
+        """What it has counted since it began, for metrics: numbers that may be added up over the shards."""
+        return {}
+
     # -- keeping ----------------------------------------------------------------------------------------------------
 
     def save(self, state: Any) -> dict[str, Any]:

@@ -24,7 +24,7 @@ class HopWindowOperator(Operator):
     """A row of a chronon stream at t goes into every window [k*slide + offset, k*slide + offset + size) with t in it.
 
     Its copy carries the window's ends and is valid [window_end, window_end + slide), so that at any instant the latest
-    finished window is shown. With slide > size some rows are in no window. Stateless.
+    finished window is shown; with a ``lifetime``, only so long. With slide > size some rows are in no window. Stateless.
 
     Frontier: what is still to come at or after f is in windows that end after f, so nothing changes before the first
     window's end after f. A window that would end at the end of time is never reported.
@@ -33,17 +33,29 @@ class HopWindowOperator(Operator):
     name = "hop window"
 
     def __init__(
-        self, schema: Schema, size: int, slide: int, offset: int = 0, *, start: str, end: str, time: pa.DataType
+        self,
+        schema: Schema,
+        size: int,
+        slide: int,
+        offset: int = 0,
+        *,
+        start: str,
+        end: str,
+        time: pa.DataType,
+        lifetime: int | None = None,
     ) -> None:
+        assert lifetime is None or 1 <= lifetime <= slide, "one window is shown at a time"
         ends = (Field(name, time, nullable=False) for name in (start, end))
         self.schema = Schema((*schema.fields, *ends))
         self._size, self._slide, self._offset, self._time = size, slide, offset % slide, time
+        self._lifetime = slide if lifetime is None else lifetime
 
     def routing(self) -> tuple[tuple[str, ...] | None, ...]:
         return (None,)
 
     def describe(self) -> dict[str, object]:
-        return {"size": self._size, "slide": self._slide, "offset": self._offset}
+        about: dict[str, object] = {"size": self._size, "slide": self._slide, "offset": self._offset}
+        return about if self._lifetime == self._slide else about | {"lifetime": self._lifetime}
 
     def step(self, state: None, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
         delta, frontier = inputs[0], frontiers[0]
@@ -81,7 +93,7 @@ class HopWindowOperator(Operator):
         begins = np.where(delta.start < BEGINNING + into, BEGINNING, delta.start - into)
         ends = _later(delta.start, self._size - into)
         columns = [*delta.columns, *(instants(times, self._time) for times in (begins, ends))]
-        return delta.with_columns(self.schema, columns).with_times(ends, saturating_add(ends, self._slide))
+        return delta.with_columns(self.schema, columns).with_times(ends, saturating_add(ends, self._lifetime))
 
 
 def _later(times: Int64Array, amounts: Int64Array) -> Int64Array:

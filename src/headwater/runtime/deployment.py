@@ -13,9 +13,11 @@ from attrs import define
 
 from headwater.algebra.nodes import Plan, Source
 from headwater.errors import InputError
+from headwater.language.consistency import MIDDLE, STRONG, Consistency
 from headwater.model.delta import Delta
 from headwater.model.time import BEGINNING
 from headwater.operators.constant import ConstantOperator
+from headwater.runtime.change_level import carried, check_change, lineage_after
 from headwater.runtime.executor import Records
 from headwater.runtime.graph import Graph
 from headwater.runtime.layout import Layout, cut
@@ -41,14 +43,27 @@ class Running:
     """Rows it has answered since it was started here."""
     parts: tuple[Plan, ...] = ()
     """Parts of the plan that Spark may compute by itself."""
+    consistency: Consistency | None = None
+    asked: Consistency | None = None
+    """The level that it was started with."""
+    lineage: str = ""
+    """The levels of consistency that it had before, and until when."""
+
+    @property
+    def level(self) -> Consistency:
+        """How far it may run ahead of what is certain."""
+        return self.consistency or (MIDDLE if self.output.speculative else STRONG)
 
     @property
     def is_stateless(self) -> bool:
         """Can Spark compute its whole answer, row by row?"""
-        return is_stateless(self.plan)
+        return self.level in (STRONG, MIDDLE) and not self.lineage and is_stateless(self.plan)
 
     def to_manifest(self, key: str) -> dict[str, Any]:
-        return {"key": key, "since": self.since, "frontier": self.frontier, "speculative": self.output.speculative}
+        about = {"speculative": self.output.speculative, "consistency": str(self.level)}
+        about |= {"level": self.level.to_manifest(), "lineage": self.lineage}
+        about |= {"asked": (self.asked or self.level).to_manifest()}
+        return {"key": key, "since": self.since, "frontier": self.frontier} | about
 
 
 class Deployment:
@@ -62,6 +77,8 @@ class Deployment:
         """By stream: the parts through which queries read it, where all of them do."""
         self.stateless: dict[str, tuple[Running, ...]] = {}
         """By stream: the queries that read it, where Spark can answer all of them by itself."""
+        self.together: tuple[frozenset[str], ...] = ()
+        """The streams that each query reads."""
         self._described: dict[str, Any] | None = None
 
     def __iter__(self):
@@ -92,10 +109,30 @@ class Deployment:
         self._rebuild()
         return query
 
+    def check_level(self, name: str, consistency: Consistency) -> None:
+        """Raises ``InputError`` if the query cannot go on with this level."""
+        check_change(name, self._running[name].level, consistency, self._running[name].lineage)
+
+    def change_level(self, name: str, consistency: Consistency, tick: int) -> dict[str, str]:
+        """Let a query go on with another level after this tick: which operators take over whose state, by their keys."""
+        self.check_level(name, consistency)
+        query = self._running[name]
+        if query.level == consistency:
+            return {}
+        before = self.layout.graph
+        query.lineage = lineage_after(query.lineage, query.level, tick)
+        query.consistency = consistency
+        self._rebuild()
+        return carried(before, self.layout.graph, name)
+
     def _rebuild(self) -> None:
         graph, self.natives = _graph(self._running.values())
         self.layout, self._described = cut(graph), None
         self.stateless = _stateless(self._running.values())
+        self.together = tuple(
+            frozenset(node.name for node in query.plan.walk() if isinstance(node, Source))
+            for query in self._running.values()
+        )
         self.stagers = {query.name: query.sink.stager() for query in self._running.values()}
 
     def key_of(self, name: str) -> str:
@@ -156,7 +193,7 @@ def _graph(queries: Iterable[Running]) -> tuple[Graph, dict[str, tuple[NativePar
     lowering = Lowering(graph)
     parts: dict[str, dict[NativePart, None]] = {}
     for query in queries:
-        lowering.add_query(query.name, query.plan, speculative=query.output.speculative, since=query.since)
+        lowering.add_query(query.name, query.plan, consistency=query.level, since=query.since, lineage=query.lineage)
         for part in query.parts:
             source = chain(part)[0]
             assert isinstance(source, Source)

@@ -9,7 +9,8 @@ from typing import Protocol
 
 from attrs import Factory, define, frozen
 
-from headwater.clock.frontier import Seen
+from headwater.clock.clock import Clock
+from headwater.clock.seen import Seen
 from headwater.model.delta import Delta
 from headwater.runtime.bundles import Bundle
 from headwater.runtime.layout import Layout
@@ -54,7 +55,7 @@ class TickResult:
     staged: dict[str, list[Staged]] = Factory(dict)
     frontiers: dict[str, int] = Factory(dict)
     """By query."""
-    progress: Progress = Factory(lambda: Progress({}, {}, {}))
+    progress: Progress = Factory(lambda: Progress({}, {}, Clock()))
     rows: dict[str, int] = Factory(dict)
     late: dict[str, int] = Factory(dict)
     bad: dict[str, int] = Factory(dict)
@@ -111,6 +112,10 @@ class LocalExecutor:
     def __init__(self) -> None:
         self._cache = StateCache(most=None)
         self._memory = MemoryStore()
+
+    def carry(self, keys: Mapping[str, str]) -> None:
+        """Operators go on under other keys, with the states of the old ones: by new key the old."""
+        self._cache.copy(keys)
 
     def store(self, job: TickJob) -> Store:
         return self._memory if job.segments is None else FileStore(job.segments)

@@ -8,6 +8,18 @@ from headwater.model.schema import Schema
 from headwater.operators.base import Operator
 
 
+@frozen
+class Wait:
+    """By how much a node is kept behind the newest row of its streams (CEDR: blocking, and remembering)."""
+
+    length: int = 0
+    wall: bool = False
+    """Is that wall-clock time (in microseconds), or a length of the streams' own time?"""
+
+
+_AT_ONCE = Wait()
+
+
 @frozen(eq=False)
 class Node:
     """An operator and the nodes that feed its inputs; a source has no operator."""
@@ -23,6 +35,19 @@ class Node:
     """Neither it nor anything below it remembers a thing."""
     speculative: bool = False
     """Does it show more as time is seen to pass, even if nothing comes?"""
+    wait: Wait = _AT_ONCE
+    role: str = ""
+    """The key without the consistency level: what keeps its state when a query's level changes."""
+
+    @property
+    def delay(self) -> int:
+        """By how much it is kept behind the newest row."""
+        return self.wait.length
+
+    @property
+    def wall(self) -> bool:
+        """Is that wall-clock time?"""
+        return self.wait.wall
 
 
 @define
@@ -32,14 +57,21 @@ class Graph:
     nodes: list[Node] = field(factory=list)
     queries: dict[str, int] = field(factory=dict)
 
-    def add_source(self, name: str, schema: Schema, key: str = "") -> int:
-        self.nodes.append(Node(len(self.nodes), None, (), schema, name, key, stateless=True))
+    def add_source(self, name: str, schema: Schema, key: str = "", role: str = "") -> int:
+        self.nodes.append(Node(len(self.nodes), None, (), schema, name, key, stateless=True, role=role))
         return len(self.nodes) - 1
 
     def add(
-        self, operator: Operator, *inputs: int, key: str = "", stateless: bool = False, speculative: bool = False
+        self,
+        operator: Operator,
+        *inputs: int,
+        key: str = "",
+        stateless: bool = False,
+        speculative: bool = False,
+        wait: Wait = _AT_ONCE,
+        role: str = "",
     ) -> int:
-        node = Node(len(self.nodes), operator, inputs, operator.schema, None, key, stateless, speculative)
+        node = Node(len(self.nodes), operator, inputs, operator.schema, None, key, stateless, speculative, wait, role)
         self.nodes.append(node)
         return node.id
 

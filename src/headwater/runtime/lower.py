@@ -6,6 +6,10 @@ consist of chronons (Krämer 12.3.2).
 A strong query needs only its last stateful operators to hold back what is open. Those below them show it open-ended once
 its start is final, so that time advances through the plan (a group that is never touched again would hold back everything
 above it). An answer that could still be taken back is held by an align operator at the root.
+
+A query of any other level has the speculative form of every operator. Below its first operators that remember something
+stand the two that make its level (CEDR A.3): one closes the past behind what is remembered, one lets rows wait. They take
+the routing of whoever reads them, since it is all the same to them. What is below them serves all queries.
 """
 
 from __future__ import annotations
@@ -17,24 +21,31 @@ from attrs import evolve, frozen
 from headwater.algebra import nodes as n
 from headwater.algebra.plan_text import print_plan
 from headwater.algebra.properties import is_chronon
+from headwater.language.consistency import MIDDLE, STRONG, Consistency
+from headwater.language.durations import shown_duration
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
 from headwater.operators.aggregate import AggregateOperator, Call
 from headwater.operators.align import AlignOperator
-from headwater.operators.base import Operator
+from headwater.operators.base import EVERY_COLUMN, Operator
+from headwater.operators.block import BlockOperator
 from headwater.operators.changes import ChangesOperator, FromSignedOperator
+from headwater.operators.check_changes import CheckChangesOperator
 from headwater.operators.constant import ConstantOperator
 from headwater.operators.count_sweep import CountSweepOperator
 from headwater.operators.filter import FilterOperator
+from headwater.operators.finalize import FinalizeOperator
 from headwater.operators.granularity import GranularityOperator
 from headwater.operators.hop_window import HopWindowOperator
 from headwater.operators.join import JoinOperator
 from headwater.operators.outer_join import OuterJoinOperator, SemiJoinOperator
 from headwater.operators.pre_aggregate import PreAggregateOperator
 from headwater.operators.project import ProjectOperator
+from headwater.operators.repair import RepairOperator
 from headwater.operators.row_window import RowWindowOperator
 from headwater.operators.sample import SampleOperator
 from headwater.operators.session_window import SessionWindowOperator
+from headwater.operators.settle import SettleOperator
 from headwater.operators.since import SinceOperator
 from headwater.operators.sort_order import SortColumn
 from headwater.operators.split import SplitOperator
@@ -42,7 +53,7 @@ from headwater.operators.stamp import StampOperator
 from headwater.operators.time_window import TimeWindowOperator
 from headwater.operators.top_k import TopKOperator
 from headwater.operators.union import UnionOperator
-from headwater.runtime.graph import Graph
+from headwater.runtime.graph import Graph, Node, Wait
 
 _PASS_THROUGH = (
     n.Filter,
@@ -61,10 +72,11 @@ _UNTOUCHED_BY_DUPLICATES = ("MIN", "MAX")
 
 @frozen
 class _Lowered:
-    """A node, and whether its output is never taken back."""
+    """A node, whether its output is never taken back, and whether it has not waited yet (for a level that waits)."""
 
     node: int
     final: bool
+    raw: bool = False
 
 
 @frozen
@@ -72,12 +84,27 @@ class _Form:
     """For whom a part of a plan is made: what it shows, and since when it has seen its streams.
 
     Operators that remember serve only queries that began together: one that began later would get retractions of rows
-    that it has never seen.
+    that it has never seen. They also serve one level each.
     """
 
     speculative: bool = False
     since: int = 0
     hold: bool = False
+    block: int = 0
+    remember: int = INFINITY
+    wall: bool = False
+    lineage: str = ""
+    """The levels that the query had before: what it has shown by now depends on them."""
+
+    @property
+    def role(self) -> _Form:
+        """Without the level."""
+        return evolve(self, block=0, remember=INFINITY, wall=False, lineage="")
+
+    @property
+    def waits(self) -> bool:
+        """A query whose level has changed keeps what an earlier level needed: it may hold rows, or have closed the past."""
+        return bool(self.block or self.remember < INFINITY or self.lineage)
 
 
 _ANY_FORM = _Form()
@@ -89,33 +116,48 @@ class Lowering:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._known: dict[tuple[n.Plan, _Form], _Lowered] = {}
+        self._aligned: dict[tuple[int, tuple[str, ...], _Form], _Lowered] = {}
         self._texts: dict[n.Plan, str] = {}
         self._form, self._speculative, self._made = _ANY_FORM, False, ("", 0)
+        self._level, self._unit = _ANY_FORM, False
 
     def node_of(self, plan: n.Plan) -> int:
         """The node of a part without state, which is the same for all queries."""
         return self._known[plan, _ANY_FORM].node
 
-    def add_query(self, name: str, plan: n.Plan, *, speculative: bool = False, since: int = 0) -> None:
-        """``since``: the tick before which the query had seen nothing."""
-        root = self._lower(plan, _Form(speculative, since, hold=True))
-        if not speculative and not root.final:
-            self._begin(plan, _Form(speculative, since))
+    def add_query(
+        self, name: str, plan: n.Plan, *, consistency: Consistency = STRONG, since: int = 0, lineage: str = ""
+    ) -> None:
+        """``since``: the tick before which the query had seen nothing. ``lineage``: the levels it had before this one."""
+        strong = consistency == STRONG
+        form = _Form(not strong or bool(lineage), since, hold=True)
+        if not strong:
+            form = evolve(form, block=consistency.block, remember=consistency.remember, wall=consistency.wall)
+        self._level = form = evolve(form, lineage=lineage)
+        self._unit = consistency.unit
+        root = self._lower(plan, form)
+        if not form.speculative and not root.final:
+            self._begin(plan, _Form(since=since))
             root = self._add(AlignOperator(plan.schema), root, final=True)
+        if root.raw:
+            root = self._wait(root, plan.schema.names)
+        if lineage and (strong or str(STRONG) in lineage):
+            self._begin(plan, evolve(form, hold=False))
+            root = self._put(SettleOperator(plan.schema, opened=not strong), root)
         self._graph.queries[name] = root.node
 
     def _lower(self, plan: n.Plan, form: _Form) -> _Lowered:
         inside = evolve(form, hold=form.hold and isinstance(plan, _PASS_THROUGH))
         if _remembers_nothing(plan, late=form.since > 0):
             form = _ANY_FORM
-        elif isinstance(plan, n.Source):
-            form = _Form(since=form.since)
+        elif _remembers_nothing(plan, repaired=True):
+            form = _Form(
+                since=form.since if _is_revisable(plan) else 0
+            )  # what queries see since then is one for all levels
         elif form.speculative or isinstance(plan, _NEVER_HOLD):
             form = evolve(form, hold=False)
         if (plan, form) not in self._known:
             inputs = [self._lower(child, inside) for child in plan.inputs]
-            if isinstance(plan, n.Source) and form.since:
-                inputs = [self._lower(plan, _ANY_FORM)]
             self._begin(plan, form)
             self._known[plan, form] = self._build(plan, inputs, hold=form.hold)
         return self._known[plan, form]
@@ -126,24 +168,68 @@ class Lowering:
             self._texts[plan] = print_plan(plan)
         self._form, self._speculative, self._made = form, form.speculative, (self._texts[plan], 0)
 
-    def _key(self, what: str) -> str:
+    def _keys(self, what: str) -> dict[str, str]:
         text, count = self._made
         self._made = text, count + 1
-        return hashlib.sha256(f"{what}|{count}|{self._form}|{text}".encode()).hexdigest()[:24]
+        forms = {"key": self._form, "role": self._form.role}
+        return {name: _hash(f"{what}|{count}|{form}|{text}") for name, form in forms.items()}
 
     def _add(self, operator: Operator, *inputs: _Lowered, final: bool | None = None) -> _Lowered:
-        about = {"stateless": self._form == _ANY_FORM, "speculative": self._speculative}
-        node = self._graph.add(operator, *(i.node for i in inputs), key=self._key(operator.name), **about)
-        return _Lowered(node, all(i.final for i in inputs) if final is None else final)
+        routing = operator.routing()
+        passes = all(columns is None for columns in routing)
+        raw = bool(inputs) and passes and all(i.raw for i in inputs)
+        if not raw:
+            below = (self._graph.nodes[i.node].schema.names for i in inputs)
+            inputs = tuple(
+                self._wait(i, names if by is None or by == EVERY_COLUMN else by) if i.raw else i
+                for i, by, names in zip(inputs, routing, below, strict=True)
+            )
+        return self._put(operator, *inputs, final=final, raw=raw)
+
+    def _put(self, operator: Operator, *inputs: _Lowered, final: bool | None = None, raw: bool = False) -> _Lowered:
+        passes = all(columns is None for columns in operator.routing())
+        stateless = self._form == _ANY_FORM and passes and all(self._graph.nodes[i.node].stateless for i in inputs)
+        about = {"stateless": stateless, "speculative": self._speculative}
+        wait = Wait(self._form.block, self._form.wall)
+        below = (i.node for i in inputs)
+        node = self._graph.add(operator, *below, **about, wait=wait, **self._keys(operator.name))
+        return _Lowered(node, all(i.final for i in inputs) if final is None else final, raw)
+
+    def _wait(self, below: _Lowered, by: tuple[str, ...]) -> _Lowered:
+        """What a level adds below the first operators that remember something; nothing for strong and middle ones."""
+        form = evolve(self._level, hold=False)
+        if not (form.speculative and form.waits):
+            return evolve(below, raw=False)
+        known = below.node, by, form
+        if known not in self._aligned:
+            under = self._graph.nodes[below.node]
+            schema = under.schema
+            if form.remember < INFINITY or form.lineage:
+                remember = FinalizeOperator(schema, by, revisable=not below.final, remember=self._shown(form.remember))
+                below = self._add_wait(remember, below, under, form, Wait(form.remember, form.wall))
+            if form.block or form.lineage:
+                block = BlockOperator(schema, by, self._shown(form.block))
+                below = self._add_wait(block, below, under, form, Wait(form.block, form.wall))
+            self._aligned[known] = evolve(below, raw=False)
+        return self._aligned[known]
+
+    def _shown(self, length: int) -> str:
+        return shown_duration(length, unit=self._unit) + (" BY WALL CLOCK" if self._level.wall else "")
+
+    def _add_wait(
+        self, operator: BlockOperator | FinalizeOperator, below: _Lowered, under: Node, form: _Form, wait: Wait
+    ) -> _Lowered:
+        """Its key says over what part of a plan it stands, not for whom: other queries may come and go."""
+        what = f"{operator.name}|{operator.routing()}"
+        names = {"key": _hash(f"{what}|{form}|{under.key}"), "role": _hash(f"{what}|{form.role}|{under.role}")}
+        return evolve(below, node=self._graph.add(operator, below.node, speculative=True, wait=wait, **names))
 
     def _build(self, plan: n.Plan, inputs: list[_Lowered], *, hold: bool) -> _Lowered:
         schema, speculative = plan.schema, self._speculative
         final = hold and not speculative  # then it emits only final rows, whatever its inputs do
         match plan:
-            case n.Source() if inputs:
-                return self._add(SinceOperator(schema), *inputs)
-            case n.Source(name=name, revisable=revisable):
-                return _Lowered(self._graph.add_source(name, schema, self._key("source")), not revisable)
+            case n.Source():
+                return self._source(plan)
             case n.Constant(rows=rows):
                 return self._add(ConstantOperator(schema, rows), final=True)
             case n.Filter(predicate=predicate):
@@ -186,6 +272,8 @@ class Lowering:
             case n.SessionWindow():
                 return self._session_window(plan, inputs[0])
             case n.Granularity(granule=granule, offset=offset):
+                if final and not inputs[0].final:  # waiting above it would last until the next granule
+                    inputs = [self._add(AlignOperator(schema), *inputs, final=True)]
                 return self._add(GranularityOperator(schema, granule, offset), *inputs)
             case n.Sample(period=period, offset=offset):
                 operator = SampleOperator(schema, period, offset, speculative=speculative)
@@ -206,9 +294,25 @@ class Lowering:
                 )
         raise TypeError(f"no operator for {type(plan).__name__}")
 
+    def _source(self, plan: n.Source) -> _Lowered:
+        """Changes that come in any order are put in order, for all queries; then those are left out that are of no concern
+        to a query that began later."""
+        if self._form.since:
+            # Rows may have come before anybody read them, so that it cannot be told which of them were there.
+            early = self._lower(evolve(plan, checked=False), _ANY_FORM)
+            self._begin(plan, _Form(since=self._form.since))
+            return self._put(SinceOperator(plan.schema), early, raw=True)
+        names = self._keys("source")
+        source = self._graph.add_source(plan.name, plan.schema, **names)
+        read = _Lowered(source, not plan.revisable, raw=True)
+        if plan.checked:
+            return self._put(CheckChangesOperator(plan.schema, plan.name), read, raw=True)
+        return self._put(RepairOperator(plan.schema), read, raw=True) if plan.unordered else read
+
     def _hop_window(self, plan: n.HopWindow, input_: _Lowered) -> _Lowered:
         names = {"start": plan.start, "end": plan.end, "time": plan.time}
-        operator = HopWindowOperator(plan.input.schema, plan.size, plan.slide, plan.offset, **names)
+        steps = (plan.size, plan.slide, plan.offset)
+        operator = HopWindowOperator(plan.input.schema, *steps, **names, lifetime=plan.lifetime)
         return self._add(operator, self._chronons(plan.input, input_))
 
     def _session_window(self, plan: n.SessionWindow, input_: _Lowered) -> _Lowered:
@@ -277,25 +381,34 @@ class Lowering:
         return self._add(distinct, narrow, final=False)
 
 
-def _remembers_nothing(plan: n.Plan, *, late: bool = False) -> bool:
+def _remembers_nothing(plan: n.Plan, *, late: bool = False, repaired: bool = False) -> bool:
     """Is every operator of it stateless? Then it serves all queries, whenever they began.
 
-    Late: one that begins among rows that may change must remember which of them it has seen.
+    Late: one that begins among rows that may change must remember which of them it has seen. Repaired: what stands right
+    above the sources does not count.
     """
     match plan:
-        case n.Source(revisable=revisable):
-            return not (late and revisable)
+        case n.Source(revisable=revisable, unordered=unordered, checked=checked):
+            return repaired or not (unordered or checked or (late and revisable))
         case n.Filter() | n.Project() | n.Union() | n.Granularity() | n.PreAggregate():
-            return all(_remembers_nothing(child, late=late) for child in plan.inputs)
+            return all(_remembers_nothing(child, late=late, repaired=repaired) for child in plan.inputs)
         case n.TimeWindow(input=below) | n.HopWindow(input=below) | n.Stamp(input=below):
-            return is_chronon(below) and _remembers_nothing(below, late=late)
+            return is_chronon(below) and _remembers_nothing(below, late=late, repaired=repaired)
     return False
 
 
-def lower(plans: dict[str, n.Plan], *, speculative: bool = False) -> Graph:
+def _is_revisable(plan: n.Plan) -> bool:
+    return any(isinstance(node, n.Source) and node.revisable for node in plan.walk())
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def lower(plans: dict[str, n.Plan], *, speculative: bool = False, consistency: Consistency | None = None) -> Graph:
     """One graph for all the plans."""
     graph = Graph()
     lowering = Lowering(graph)
     for name, plan in plans.items():
-        lowering.add_query(name, plan, speculative=speculative)
+        lowering.add_query(name, plan, consistency=consistency or (MIDDLE if speculative else STRONG))
     return graph

@@ -6,6 +6,7 @@ import time
 import uuid
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import Any, NamedTuple
 
 from attrs import Factory, define
@@ -17,7 +18,8 @@ from headwater.runtime.bundles import Bundle, all_seen, bundles_for, rows_of
 from headwater.runtime.graph import Node
 from headwater.runtime.layout import Layout, Level
 from headwater.runtime.portions import portions
-from headwater.runtime.tick import Progress, Tick, level_0_frontiers, progress, reached
+from headwater.runtime.reach import reached
+from headwater.runtime.tick import Progress, Tick, level_0_frontiers, progress
 from headwater.sinks.base import Staged, Stager
 from headwater.state.store import MemoryStore, Store
 
@@ -75,6 +77,12 @@ class StateCache:
     def peek(self, place: tuple[str, str, int]) -> Any:
         return self._states.get(place, ("", None))[1]
 
+    def copy(self, keys: Mapping[str, str]) -> None:
+        """States of the old keys also under the new ones: ``keys`` says which is which."""
+        for (place, key, shard), (version, state) in list(self._states.items()):
+            for new in (new for new, old in keys.items() if old == key):
+                self._states[place, new, shard] = version, deepcopy(state)
+
     def forget(self, keep: set[str]) -> None:
         """Only the nodes of these keys are needed any more."""
         for place in [p for p in self._states if p[1] not in keep]:
@@ -116,9 +124,9 @@ class Stage:
         wanted = {edge.node for edge in edges} | {self._layout.graph.queries[q] for q in self._level.queries}
         parts: dict[int, list[Delta]] = {i: [] for i in wanted}
         made: dict[int, Step] = {}
+        come = {i: self._reached(i, now) for i in self._level.nodes}
         for arrived, until in portions(self._arrived(bundles, now), self._tick.portion):
-            newest = {name: min(time, until) for name, time in now.newest.items()}
-            made = self._steps(arrived, newest, records)
+            made = self._steps(arrived, {i: min(time, until) for i, time in come.items()}, records)
             for i in wanted:
                 parts[i].append(made[i].delta)
         deltas = {i: Delta.concat(self._layout.graph.nodes[i].schema, parts[i]) for i in wanted}
@@ -130,10 +138,14 @@ class Stage:
         self._out.seconds = time.perf_counter() - began
         return self._out, onward
 
+    def _reached(self, node: int, now: Progress) -> int:
+        graph, scope = self._layout.graph, self._layout.scope[node]
+        return reached(graph, graph.nodes[node], scope, now.frontiers, now.newest, self._tick.newest_before)
+
     def _steps(
-        self, arrived: Mapping[int, Step], newest: Mapping[str, int], records: Mapping[str, Record]
+        self, arrived: Mapping[int, Step], come: Mapping[int, int], records: Mapping[str, Record]
     ) -> dict[int, Step]:
-        """Every operator of the level once."""
+        """Every operator of the level once; ``come``: how far time has come for each."""
         made: dict[int, Step] = {}
         for i in self._level.nodes:
             inputs = [
@@ -141,7 +153,7 @@ class Stage:
                 for source in self._layout.inputs[i]
             ]
             node = self._layout.graph.nodes[i]
-            made[i] = self._step(node, inputs, reached(self._layout, i, newest), records.get(node.key))
+            made[i] = self._step(node, inputs, come[i], records.get(node.key))
         return made
 
     def _arrived(self, bundles: Sequence[Bundle], now: Progress) -> dict[int, Step]:
@@ -203,6 +215,7 @@ class Stage:
                 "rows": rows,
                 "bytes": size,
                 "state": node.operator.save(state) if durable else None,
+                "counts": node.operator.counts(state),
             }
             self._cache.put((self._place, node.key, self._shard), version, state)
 

@@ -9,10 +9,13 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from headwater.algebra.nodes import Plan
+from headwater.errors import InputError
+from headwater.language.consistency import MIDDLE, STRONG, Consistency
 from headwater.model.delta import Delta
 from headwater.model.time import BEGINNING
 from headwater.operators.base import Buffered, Step
 from headwater.operators.constant import ConstantOperator
+from headwater.runtime.change_level import carried, check_change, lineage_after, with_carried
 from headwater.runtime.executor import Executor, LocalExecutor, Records, TickJob, TickResult
 from headwater.runtime.graph import Graph
 from headwater.runtime.layout import Layout, cut
@@ -28,14 +31,29 @@ class Stepped(NamedTuple):
     name: str
     plan: Plan
     speculative: bool = False
+    consistency: Consistency | None = None
+    """If it is given, what counts instead of ``speculative``."""
+    lineage: str = ""
+    """The levels that it had before."""
+
+    @property
+    def level(self) -> Consistency:
+        return self.consistency or (MIDDLE if self.speculative else STRONG)
 
 
 def graph_of(queries: Iterable[Stepped]) -> Graph:
     """One graph for all of them."""
     graph = Graph()
     lowering = Lowering(graph)
-    for name, plan, speculative in queries:
-        lowering.add_query(name, plan, speculative=speculative)
+    for query in queries:
+        if query.level.wall:
+            raise InputError(
+                "NO_WALL_CLOCK",
+                f'query "{query.name}" cannot run with CONSISTENCY {query.level}: here there is no wall clock',
+                detail="A recording is run through at once; only the times of its rows are known.",
+                hint="Give the lengths in the streams' own time: leave out BY WALL CLOCK.",
+            )
+        lowering.add_query(query.name, query.plan, consistency=query.level, lineage=query.lineage)
     return graph
 
 
@@ -62,6 +80,7 @@ class StepRunner:
         executor: Executor | None = None,
         portion: int | None = None,
     ) -> None:
+        self._queries = {query.name: query for query in queries}
         self.layout = cut(graph_of(queries))
         self._shards, self._executor = shards, executor or LocalExecutor()
         self._folder, self._portion = folder, portion
@@ -84,6 +103,27 @@ class StepRunner:
         """What all operators keep."""
         kept = [record for its in self._records.values() for record in its.values()]
         return Buffered(sum(r["rows"] for r in kept), sum(r["bytes"] for r in kept))
+
+    def change_level(self, name: str, consistency: Consistency) -> None:
+        """Let a query go on with another level."""
+        query, before = self._queries[name], self.layout.graph
+        check_change(name, query.level, consistency, query.lineage)
+        if query.level == consistency:
+            return
+        lineage = lineage_after(query.lineage, query.level, self._ticks)
+        self._queries[name] = query._replace(consistency=consistency, lineage=lineage)
+        self.layout = cut(graph_of(self._queries.values()))
+        keys = carried(before, self.layout.graph, name)
+        live = {node.key for node in self.layout.graph.nodes}
+        records = with_carried(self._records, keys)
+        self._records = {shard: {k: r for k, r in its.items() if k in live} for shard, its in records.items()}
+        if isinstance(self._executor, LocalExecutor):
+            self._executor.carry(keys)
+
+    def counts(self, what: str) -> int:
+        """What all operators have counted of something, as "forgotten" rows."""
+        kept = [record for its in self._records.values() for record in its.values()]
+        return sum(record.get("counts", {}).get(what, 0) for record in kept)
 
     def run(self, deltas: Mapping[str, Delta], frontiers: Mapping[str, int]) -> TickResult:
         known = {name: delta for name, delta in deltas.items() if name in self._frontiers}

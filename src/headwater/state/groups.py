@@ -174,7 +174,7 @@ class LatestGroups(Layout):
 
     def move_to(self, targets: Sequence[Self], route: Route) -> None:
         key, (offsets, columns, scalars) = self.live()
-        named: Columns = {"low": key.low}
+        named: Columns = scalars | {"low": key.low}
         for shard, chosen in rows_by_shard(route(named)):
             rows = group_rows(offsets, chosen)
             places = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.diff(offsets)[chosen])])

@@ -1,0 +1,101 @@
+"""Hold rows back for a while: what arrives late in that time, or is taken back in it, never shows (CEDR Align)."""
+#  time has come to  3          5             8   (rows wait until it is 2 past their start)
+#  stream            a|1-9) b|3-7)   -b       c|4-
+#  passes            a|1-9)                   c|4-     b came and went while it waited
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from headwater.model.delta import Delta
+from headwater.model.schema import Schema
+from headwater.model.time import INFINITY
+from headwater.operators.base import Operator, Routing, Step
+from headwater.state.columns import Columns, concat
+from headwater.state.manifest import Route, Scalars, State, route_by_key
+from headwater.state.runs import TimeRuns
+from headwater.state.store import Store
+
+
+class BlockState(State):
+    """The rows that wait, by their start. What starts before ``waiting.frontier`` has passed, and all its changes do."""
+
+    scalars: ClassVar[Scalars] = {"taken": None}
+    layouts = ("waiting",)
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.waiting = TimeRuns(store, constants=("weight",))
+        self.taken = 0
+        """Rows with a negative weight among those that wait, since they were last put together."""
+
+    def wait_instead(self, rows: Columns) -> None:
+        """These rows are all that waits."""
+        frontier, self.waiting = self.waiting.frontier, TimeRuns(self._store, constants=("weight",))
+        self.waiting.frontier, self.taken = frontier, 0
+        self.waiting.append(rows)
+
+    @property
+    def rows(self) -> int:
+        return self.waiting.rows
+
+
+class BlockOperator(Operator):
+    """Transparent to the history: it only delays. A row goes on when time has come to its start (``Delta.reached``, which
+    is behind the newest row by the time to wait) or when its start is final; from then on all its changes pass (A.11).
+
+    It lets everything through sooner or later, inserts and retractions alike, and nothing that starts before the frontier
+    waits: so the frontier passes as it is, and the time to wait may change between two ticks. State: the rows that wait.
+    """
+
+    name = "block"
+
+    def __init__(self, schema: Schema, by: Sequence[str], wait: str = "") -> None:
+        self.schema, self._by, self._wait = schema, tuple(by), wait
+
+    def routing(self) -> Routing:
+        return (self._by,)
+
+    def describe(self) -> dict[str, object]:
+        return {"for": self._wait}
+
+    def new_state(self, store: Store) -> BlockState:
+        return BlockState(store)
+
+    def step(self, state: BlockState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+        (delta,) = inputs
+        until = max(state.waiting.frontier, frontiers[0], min(delta.reached, INFINITY - 1) + 1)
+        later = delta.start >= until
+        waited = state.waiting.advance(until)
+        out = delta.filter(~later)
+        if waited:
+            out = Delta.concat(self.schema, [out, self._delta(waited)]).consolidate()
+        self._wait_on(state, delta.filter(later))
+        return Step(out, frontiers[0])
+
+    def _wait_on(self, state: BlockState, delta: Delta) -> None:
+        state.waiting.append(self._columns(delta))
+        state.taken += int(np.count_nonzero(delta.weight < 0))
+        if state.taken and 2 * state.taken >= state.waiting.rows > 0:  # so each row is looked at about twice
+            rows = state.waiting.between(state.waiting.frontier, INFINITY)
+            state.wait_instead(self._columns(self._delta(rows).consolidate()))
+
+    def count_again(self, state: BlockState) -> None:
+        rows: list[Any] = state.waiting.between(state.waiting.frontier, INFINITY)
+        state.taken = sum(int(np.count_nonzero(np.asarray(part["weight"]) < 0)) for part in rows)
+
+    def route(self, old: Sequence[BlockState], routing: Routing, shards: int) -> Route:
+        whole, places = route_by_key(shards), [self.schema.index(name) for name in self._by]
+        return lambda rows: whole({f"column.{n}": rows[f"column.{i}"] for n, i in enumerate(places)})
+
+    def _columns(self, delta: Delta) -> Columns:
+        columns: Columns = {"time": delta.start, "end": delta.end, "weight": delta.weight}
+        return columns | {f"column.{i}": column for i, column in enumerate(delta.columns)}
+
+    def _delta(self, parts: Sequence[Columns]) -> Delta:
+        rows: Any = concat(parts)
+        columns = [rows[f"column.{i}"] for i in range(len(self.schema))]
+        return Delta(self.schema, columns, rows["time"], rows["end"], rows["weight"].astype(np.int64))

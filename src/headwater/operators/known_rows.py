@@ -1,0 +1,188 @@
+"""Rows by payload with their intervals and counts, forgotten once their end has passed: for operators that must know
+which rows of a stream they have let through, or have not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from headwater.model.arrays import BoolArray, Int64Array
+from headwater.model.delta import Delta, shard_of
+from headwater.model.identity import Identity
+from headwater.model.time import INFINITY
+from headwater.state.columns import Columns, take, take_column
+from headwater.state.groups import LatestGroups
+from headwater.state.latest import Found
+from headwater.state.manifest import Route, State
+from headwater.state.runs import TimeRuns
+from headwater.state.store import Store
+
+_NONE = np.empty(0, np.uint64)
+
+
+class Intervals(NamedTuple):
+    """Intervals sorted by the number of their payload, start and end; each of them once."""
+
+    key: Int64Array
+    start: Int64Array
+    end: Int64Array
+    counts: tuple[Int64Array, ...]
+    """What is known of each: as many columns as the state has."""
+    weight: Int64Array
+    """How many of it come (go, if negative) in this tick."""
+    place: Int64Array
+    """Of one that comes or goes, in the delta; -1: it was known before."""
+
+    def groups(self) -> tuple[Int64Array, int]:
+        """The number of the (payload, start) of each interval, and how many there are."""
+        if len(self.key) == 0:
+            return self.key, 0
+        changes = (self.key[1:] != self.key[:-1]) | (self.start[1:] != self.start[:-1])
+        group = np.concatenate([np.zeros(1, np.int64), np.cumsum(changes)])
+        return group, int(group[-1]) + 1
+
+
+class Touched(NamedTuple):
+    """The payloads that a tick is about, and what is known of all their intervals."""
+
+    key: Identity
+    found: Found
+    rows: Intervals
+    scalars: Columns
+    """What is known of each payload as such."""
+    own: Int64Array
+    """The number of the payload of each row of the delta."""
+
+
+class KnownRows(State):
+    """The intervals of each payload, and the payloads by the ends of these, to be looked at when they have passed.
+
+    ``scalars``: what is kept of each payload as such, by example. Where there is a ``route``, rows find their shard by it
+    instead of by their payload. ``endless``: also rows that never end are looked at, at the end of time.
+    """
+
+    layouts = ("groups", "ends")
+
+    def __init__(
+        self,
+        store: Store,
+        counts: Sequence[str] = ("count",),
+        scalars: Columns | None = None,
+        *,
+        endless: bool = False,
+    ) -> None:
+        self._counts, self._last = tuple(counts), INFINITY if endless else INFINITY - 1
+        names = ("start", "end", *self._counts)
+        columns: Columns = dict.fromkeys(names, np.empty(0, np.int64))
+        self.groups = LatestGroups(store, columns=columns, scalars=scalars)
+        self.ends = TimeRuns(store)
+
+    @property
+    def rows(self) -> int:
+        return self.groups.rows
+
+    def clear(self) -> None:
+        self.groups.clear()
+        self.ends.advance(INFINITY)
+
+    def touch(self, delta: Delta, frontier: int) -> Touched:
+        """What is known of the payloads of a consolidated delta, and of those with an end that the frontier passes."""
+        gone: list[Any] = self.ends.advance(frontier)
+        past = [Identity(part["low"], part.get("high", _NONE)) for part in gone]
+        touched = Identity.concat([delta.key(), *past])
+        key, number = _distinct(touched)
+        found = self.groups.find(key)
+        known = self.groups.gather(found)
+        columns, own = cast("dict[str, Int64Array]", known.columns), number[: len(delta)]
+        return Touched(key, found, self._together(delta, own, known.offsets, columns), known.scalars, own)
+
+    def _together(
+        self, delta: Delta, number: Int64Array, offsets: Int64Array, known: dict[str, Int64Array]
+    ) -> Intervals:
+        """What was known and what comes or goes."""
+        sizes = np.diff(offsets)
+        before, new = int(offsets[-1]), np.zeros(len(delta), np.int64)
+        columns = [
+            np.concatenate([np.repeat(np.arange(len(sizes)), sizes), number]),
+            np.concatenate([known["start"], delta.start]),
+            np.concatenate([known["end"], delta.end]),
+            np.concatenate([np.zeros(before, np.int64), delta.weight]),
+            np.concatenate([np.full(before, -1), np.arange(len(delta))]),
+            *(np.concatenate([known[name], new]) for name in self._counts),
+        ]
+        order = np.lexsort((columns[4], columns[2], columns[1], columns[0]))
+        key, start, end, weight, place, *counts = (column[order] for column in columns)
+        # What was known is right before the same interval in the delta: they become one.
+        same = (key[1:] == key[:-1]) & (start[1:] == start[:-1]) & (end[1:] == end[:-1])
+        again = np.flatnonzero(same & (place[:-1] < 0))
+        for count in counts:
+            count[again + 1] += count[again]
+        once = np.delete(np.arange(len(key)), again)
+        left = tuple(count[once] for count in counts)
+        return Intervals(key[once], start[once], end[once], left, weight[once], place[once])
+
+    def keep(
+        self,
+        touched: Touched,
+        counts: Sequence[Int64Array],
+        lives: BoolArray,
+        scalars: Columns | None = None,
+        times: Int64Array | None = None,
+    ) -> None:
+        """From now on this is known of the touched payloads; they are looked at again when these times pass, or the ends."""
+        key, found, rows, *_ = touched
+        scalars = scalars or {}
+        kept = np.flatnonzero(lives)
+        owner, start, end = rows.key[kept], rows.start[kept], rows.end[kept]
+        sizes = np.bincount(owner, minlength=len(key.low))
+        known = np.flatnonzero((sizes > 0) | (found.segment >= 0))
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[known])])
+        columns: Columns = {"start": start, "end": end}
+        columns |= {name: count[kept] for name, count in zip(self._counts, counts, strict=True)}
+        was = Found(found.segment[known], found.row[known])
+        self.groups.put(key.take(known), offsets, columns, take(scalars, known), sizes[known] == 0, was)
+        until = end if times is None else times[kept]
+        new = np.flatnonzero((rows.place[kept] >= 0) & (until <= self._last) & (until >= self.ends.frontier))
+        named = key.take(owner[new])
+        ends: Columns = {"time": np.minimum(until[new], INFINITY - 1), "low": named.low}
+        if "route" in scalars:
+            ends["route"] = take_column(scalars["route"], owner[new])
+        if len(named.high):
+            ends["high"] = named.high
+        self.ends.append(ends)
+
+
+def _distinct(keys: Identity) -> tuple[Identity, Int64Array]:
+    """The keys, each once and sorted, and the number of each one given."""
+    low, high = keys
+    order = np.lexsort((high, low)) if len(high) else np.argsort(low, kind="stable")
+    changes = low[order][1:] != low[order][:-1]
+    if len(high):
+        changes |= high[order][1:] != high[order][:-1]
+    first = np.concatenate([np.ones(min(len(low), 1), np.bool_), changes])
+    number = np.empty(len(low), np.int64)
+    number[order] = np.cumsum(first) - 1
+    return keys.take(order[first]), number
+
+
+def first_of_each(group: Int64Array, amount: Int64Array, wanted: Int64Array) -> Int64Array:
+    """Of the amounts, in their order, as much as each group wants."""
+    if len(group) == 0:
+        return amount
+    so_far = np.cumsum(amount) - amount
+    begins = np.flatnonzero(np.diff(group, prepend=-1))
+    return np.clip(wanted[group] - (so_far - so_far[begins][group]), 0, amount)
+
+
+def sums(group: Int64Array, amount: Int64Array, groups: int) -> Int64Array:
+    """The sum of the amounts of each group."""
+    total = np.zeros(groups, np.int64)
+    np.add.at(total, group, amount)
+    return total
+
+
+def route_by_kept(shards: int) -> Route:
+    """For rows that are kept with what finds their shard."""
+    return lambda columns: shard_of(Identity(cast("np.ndarray", columns["route"]), _NONE), shards)

@@ -1,0 +1,54 @@
+"""Let only final changes pass: for a query that showed things early and shall be certain from now on (CEDR Align)."""
+#  shown before   a|3-)
+#  stream         a ends at 9      b|5-8)      (final before 9)   (final before 10)
+#  passes                                      b|5-8)             a ends at 9
+
+from __future__ import annotations
+
+import numpy as np
+
+from headwater.model.arrays import BoolArray, Int64Array
+from headwater.model.delta import Delta
+from headwater.model.schema import Schema
+from headwater.model.time import INFINITY
+from headwater.operators.base import Step
+from headwater.operators.known_rows import Intervals, sums
+from headwater.operators.pools import PoolOperator, PoolState
+
+
+class SettleOperator(PoolOperator):
+    """Changes of one row and start wait together until none of them can be changed again: the start and all ends that they
+    bring lie before the frontier. So what passes is never taken back; what had been shown before is, once, where it was
+    wrong. Opened, it lets everything pass that waits, and then does nothing more. State: the changes that wait.
+    """
+
+    name = "settle"
+    remembers = False
+
+    def __init__(self, schema: Schema, *, opened: bool = False) -> None:
+        super().__init__(schema)
+        self._opened = opened
+
+    def describe(self) -> dict[str, object]:
+        return {"opened": self._opened}
+
+    def step(self, state: PoolState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+        if not self._opened:
+            return super().step(state, inputs, frontiers)
+        if not state.rows:
+            return Step(inputs[0], frontiers[0])
+        before, state.frontier = state.frontier, INFINITY
+        waited = super().step(state, (Delta.empty(self.schema),), (INFINITY,)).delta
+        state.frontier = max(before, frontiers[0])
+        return Step(Delta.concat(self.schema, [waited, inputs[0]]).consolidate(), frontiers[0])
+
+    def stays(self, rows: Intervals, passed: Int64Array, waits: Int64Array, frontier: int) -> BoolArray:
+        group, groups = rows.groups()
+        late = ((waits > 0) & (rows.end >= frontier)) | (rows.start >= frontier)
+        if frontier == INFINITY:
+            late[:] = False
+        return sums(group, (late & (waits != 0)).astype(np.int64), groups)[group] > 0
+
+    def look_again(self, rows: Intervals, waits: Int64Array) -> Int64Array:
+        """What only goes is certain with its start."""
+        return np.where(waits > 0, rows.end, rows.start)
