@@ -71,7 +71,7 @@ def test_generators_and_the_rest(tmp_path: Path):
             "x INT",
             'there is no source function "parket"\n  hint:   Did you mean "parquet"?',
         ),
-        ("kafka('data')", "x INT", "There are parquet, csv, json, nexmark, rate, socket, memory."),
+        ("kafka('data')", "x INT", "There are parquet, csv, json, nexmark, rate, socket, memory, push."),
         ("parquet()", "x INT", 'MISSING_ARGUMENT: source parquet of stream "s": argument "path" is missing'),
         (
             "parquet('a', 'b')",

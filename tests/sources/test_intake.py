@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.clock.frontier import Seen, StreamClock
+from headwater.clock.seen import Seen
 from headwater.errors import StreamError
 from headwater.language.catalog import Stream
-from headwater.language.time_clauses import Disorder, LatePolicy, LateRows, Watermark
+from headwater.language.time_clauses import Disorder, HeartbeatFromSource, LatePolicy, LateRows, SentAt
 from headwater.model.schema import Field, Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.sources.base import Piece
-from headwater.sources.intake import Intake, Taken, as_delta, declared_disorder
+from headwater.sources.intake import Intake, Taken, as_delta
 from headwater.sources.malformed import BAD_SCHEMA, bad_batch
 from headwater.sources.memory import MemorySource
 
@@ -162,7 +162,7 @@ def test_rows_before_the_frontier_are_late_and_those_at_it_are_not():
     taken = take(NUMBERED, batch(x=[1, 2, 3], t=[9, 10, 11]), frontier=10)
     assert taken.delta.start.tolist() == [10, 11]
     assert taken.late.to_pylist() == [{"x": 1, "t": 9}]
-    assert taken.seen == [Seen("", 11, 10, 2, late=1)]
+    assert taken.seen == [Seen("", 11, 10, 2, late=1, late_newest=9, late_oldest=9)]
 
 
 @pytest.mark.parametrize(("policy", "rows"), [(LatePolicy.DROP, []), (LatePolicy.ADJUST, [((1, 10), 10, 11, 1)])])
@@ -198,24 +198,24 @@ def test_each_partition_has_its_statistics():
     assert sorted(taken.seen) == [Seen("", 2, 2, 1), Seen("a", 3, 1, 2), Seen("b", 5, 5, 1)]
 
 
-def test_the_slowest_partition_and_promises_move_the_clock():
-    clock = StreamClock(2).after([Seen("a", 10, 0, 3), Seen("b", 5, 0, 3)])
-    assert clock.frontier == 3
-    assert clock.after([Seen("b", 5, 5, 1, promise=7)]).frontier == 7
-    assert clock.after([]) == clock
-    assert StreamClock.from_manifest(clock.to_manifest()) == clock
-    assert StreamClock(None).after([Seen("", 10, 0, 3)]).frontier == BEGINNING
-    assert StreamClock(None).after([Seen("", 10, 0, 3, promise=4)]).frontier == 4
+def test_late_rows_are_told_of_their_partition():
+    schema = Schema.of(p="STRING", t="BIGINT")
+    taken = take(schema, batch(p=["a", "b", "b", "b"], t=[12, 5, 3, 20]), frontier=10, partition="p")
+    assert sorted(taken.seen) == [
+        Seen("a", 12, 12, 1),
+        Seen("b", 20, 20, 1, late=2, late_newest=5, late_oldest=3),
+    ]
 
 
 def test_the_declaration_says_how_rows_are_taken():
     stream = Stream("s", NUMBERED, time="t", clauses=(Disorder(5), LateRows(LatePolicy.DROP)))
     intake = Intake.of(stream, MemorySource(NUMBERED, malformed="divert"))
-    assert intake == Intake("s", NUMBERED, "t", 5, None, LatePolicy.DROP, "divert")
+    assert intake == Intake("s", NUMBERED, "t", None, LatePolicy.DROP, "divert")
     assert pickle.loads(pickle.dumps(intake)) == intake
-    assert intake.clock() == StreamClock(5)
-    assert declared_disorder(Stream("s", NUMBERED, time="t", clauses=(Watermark("t", 3),))) == 2
-    assert declared_disorder(Stream("s", NUMBERED)) is None
+    assert intake.is_plain
+    with_more = Stream("s", NUMBERED, time="t", clauses=(HeartbeatFromSource("x"), SentAt("x")))
+    intake = Intake.of(with_more, MemorySource(NUMBERED))
+    assert (intake.heartbeat, intake.sent, intake.is_plain) == ("x", "x", False)
 
 
 # -- streams that carry intervals -------------------------------------------------------------------------------------
@@ -228,9 +228,17 @@ def test_rows_without_a_time_column_carry_their_intervals():
     assert take(BARE, rows, time=None).delta.rows() == [((1,), 1, 3, 1), ((2,), 5, INFINITY, 2)]
 
 
-def test_rows_without_a_time_column_and_without_intervals_are_refused():
-    with pytest.raises(StreamError, match="NO_TIME_COLUMN"):
-        take(BARE, batch(x=[1]), time=None)
+def test_rows_without_a_time_column_and_without_intervals_are_stamped_on_entry():
+    taken = Intake("s", BARE).take(Piece(batch(x=[1, 2])), 7, now=8)
+    assert taken.delta.rows() == [((1,), 8, 9, 1), ((2,), 8, 9, 1)]
+    assert taken.seen == [Seen("", 8, 8, 2, promise=9)]
+    nothing = Intake("s", BARE).take(Piece(batch(x=pa.array([], pa.int64()))), 7, now=8)
+    assert nothing.seen[0].promise == BEGINNING  # a promise alone may come to a stream with intervals
+
+
+def test_intervals_where_rows_are_stamped_on_entry_are_a_mistake():
+    with pytest.raises(StreamError, match='CHANGES_UNDECLARED: stream "s" is declared without a time column'):
+        Intake("s", BARE, arrival=True).take(Piece(batch(x=[1], _start=[1])), 0)
 
 
 def test_empty_intervals_are_bad():
@@ -244,6 +252,68 @@ def test_an_open_end_can_be_changed_after_the_start_is_final():
     taken = take(BARE, rows, time=None, frontier=10)
     assert taken.delta.rows() == [((1,), 1, 20, -1), ((1,), 1, 12, 1)]
     assert taken.late.column(0).to_pylist() == [2, 3, 3]
+
+
+# -- columns that the engine fills in ---------------------------------------------------------------------------------
+
+
+def test_when_a_row_came_is_a_column_where_it_is_declared():
+    schema = Schema.of(x="BIGINT", _arrived="TIMESTAMP", t="BIGINT")
+    taken = Intake("s", schema, "t").take(Piece(batch(x=[1], t=[5], _arrived=[77])), BEGINNING, now=1_000_000)
+    assert taken.delta.rows() == [((1, datetime(1970, 1, 1, 0, 0, 1), 5), 5, 6, 1)]
+
+
+def test_a_row_whose_time_is_adjusted_keeps_the_original():
+    schema = Schema.of(x="BIGINT", t="BIGINT", _original_ts="BIGINT")
+    taken = take(schema, batch(x=[1, 2], t=[9, 12]), frontier=10, late=LatePolicy.ADJUST)
+    assert taken.delta.rows() == [((1, 10, 9), 10, 11, 1), ((2, 12, None), 12, 13, 1)]
+    assert taken.seen == [Seen("", 12, 10, 2, late=1, late_newest=9, late_oldest=9)]
+
+
+# -- what the source says of its time ---------------------------------------------------------------------------------
+
+BEATS = Schema((Field("x", pa.int64(), nullable=False), Field("t", pa.int64()), Field("h", pa.int64())))
+
+
+def beats(x: list, t: list, h: list) -> pa.RecordBatch:
+    return batch(**{name: pa.array(v, pa.int64()) for name, v in (("x", x), ("t", t), ("h", h))})
+
+
+def test_a_row_with_a_heartbeat_and_no_time_is_nothing_else():
+    taken = take(BEATS, beats([1, None, 2], [5, None, 9], [None, 6, 7]), heartbeat="h")
+    assert taken.delta.rows() == [((1, 5, None), 5, 6, 1), ((2, 9, 7), 9, 10, 1)]
+    assert taken.seen == [Seen("", 9, 5, 2, promise=8)]
+    assert reasons(taken) == []
+
+
+def test_a_row_without_time_and_without_heartbeat_is_bad():
+    taken = take(BEATS, beats([1], [None], [None]), heartbeat="h")
+    assert reasons(taken) == ['the time column "t" is NULL']
+
+
+def test_a_time_that_cannot_be_read_is_no_heartbeat():
+    taken = take(BEATS, batch(x=[1], t=["soon"], h=[6]), heartbeat="h")
+    assert reasons(taken) == ['column "t" is BIGINT, which "soon" is not']
+    assert taken.seen[0].promise == BEGINNING
+
+
+def test_a_heartbeat_that_goes_back_is_a_bad_row():
+    taken = take(BEATS, beats([None, 1, 2], [None, 7, 8], [6, 5, 6]), heartbeat="h")
+    assert reasons(taken) == ['the heartbeat in "h" is before an earlier one']
+    assert taken.delta.rows() == [((2, 8, 6), 8, 9, 1)]
+    assert taken.seen[0].promise == 7
+
+
+def test_heartbeats_out_of_range_are_bad_rows():
+    taken = take(BEATS, beats([1], [7], [INFINITY]), heartbeat="h")
+    assert reasons(taken) == ['the time column "h" is out of range']
+    assert taken.seen[0].promise == BEGINNING
+
+
+def test_the_latest_time_of_sending_is_told_also_of_late_rows():
+    schema = Schema.of(t="BIGINT", sent="TIMESTAMP")
+    rows = batch(t=[3, 12], sent=pa.array([900, 800], pa.timestamp("us")))
+    assert take(schema, rows, frontier=10, sent="sent").seen[0].sent == 900
 
 
 # -- at random --------------------------------------------------------------------------------------------------------
@@ -262,3 +332,8 @@ def test_no_row_is_lost_and_none_is_changed(rows: list, frontier: int):
     assert [tuple(r.values()) for r in taken.late.to_pylist()] == [(x, t) for x, t in fine if t < frontier]
     assert len(taken.bad.reason) == len(rows) - len(fine)
     assert np.all(taken.delta.end == taken.delta.start + 1)
+
+
+def test_the_heartbeat_of_a_partition_is_no_promise_of_the_stream():
+    piece = Piece(beats([None], [None], [6]), partition="a")
+    assert Intake("s", BEATS, "t", heartbeat="h").take(piece, BEGINNING).seen[0].promise == BEGINNING

@@ -14,7 +14,7 @@ import pytest
 from headwater.errors import InputError
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
-from headwater.model.time import INFINITY
+from headwater.model.time import BEGINNING, INFINITY
 from headwater.sources.base import Piece, Source
 from headwater.sources.intake import Intake
 from headwater.sources.memory import MemorySource
@@ -59,12 +59,13 @@ def test_pushes_come_in_order_with_their_promises_and_partitions():
         (1, 8, ""),
         (0, INFINITY, ""),
     ]
-    clock = Intake("s", SCHEMA, "t").clock()
-    frontiers = []
-    for piece in found:
-        clock = clock.after(Intake("s", SCHEMA, "t").take(piece, clock.frontier).seen)
-        frontiers.append(clock.frontier)
-    assert frontiers == [5, 7, 8, INFINITY]
+    taken = [Intake("s", SCHEMA, "t").take(piece, BEGINNING) for piece in found]
+    assert [(seen.partition, seen.rows, seen.promise) for t in taken for seen in t.seen] == [
+        ("a", 1, BEGINNING),
+        ("", 0, 7),
+        ("", 1, 8),
+        ("", 0, INFINITY),
+    ]
     with pytest.raises(InputError, match="SOURCE_ENDED"):
         source.push([(1, 1)])
 

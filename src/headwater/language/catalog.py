@@ -6,9 +6,20 @@ from collections.abc import Iterator
 from enum import StrEnum
 
 import pyarrow as pa
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from headwater.algebra.nodes import Constant, Plan, Source
+from headwater.language.changes import (
+    ARRIVED,
+    CHANGED,
+    ORIGINAL,
+    ChangeFormat,
+    Changes,
+    carried_columns,
+    element_columns,
+    envelope,
+    table_of_events,
+)
 from headwater.language.consistency import Consistency
 from headwater.language.time_clauses import Clause, LateRows
 from headwater.model.functions import UserFunction
@@ -50,7 +61,7 @@ class Stream:
     schema: Schema
     source: Connector | None = None
     time: str | None = None
-    """The column that orders it (ORDERED BY, TIMESTAMP BY)."""
+    """The column that orders it (ORDERED BY, TIMESTAMP BY); ``CHANGED`` where the time of change events is their own."""
     clauses: tuple[Clause, ...] = ()
     """What it promises about its time, as declared."""
     kind: Kind = Kind.STREAM
@@ -58,6 +69,12 @@ class Stream:
     """PRIMARY KEY: what the user vouches for, that no two rows of an instant agree in these columns. Not checked."""
     late_rows_of: str | None = None
     """The stream that declared this one for its late rows (LATE ROWS DIVERT INTO); it goes with it."""
+    changes: Changes | None = None
+    """How its rows say that earlier ones change; None: they do not, unless what is pushed by hand has intervals."""
+    numbered: bool = False
+    """Without a time column: are its instants plain numbers?"""
+    registered: bool = False
+    """Do its rows come from a DataFrame?"""
 
     @property
     def plan(self) -> Plan:
@@ -65,8 +82,51 @@ class Stream:
 
         What comes without one, and what a table holds, has intervals of its own and may be changed.
         """
+        if self.has_events:
+            events = Source(self.name, self.carried, chronons=True, revisable=False)
+            return table_of_events(events, self.schema, self.key)
         stamped = self.kind is Kind.STREAM and self.time is not None
-        return Source(self.name, self.schema, chronons=stamped, revisable=not stamped)
+        source = Source(self.name, self.schema, chronons=stamped, revisable=not stamped)
+        told = self.changes
+        if told is None or (told.ordered and not told.checked):
+            return source
+        # What is left out in the end must wait until it is certain that its row does not come.
+        waits = not told.ordered or told.lenient
+        return evolve(source, unordered=waits, checked=not waits)
+
+    @property
+    def has_events(self) -> bool:
+        """Are its rows events with images of a row before and after a change?"""
+        return self.changes is not None and self.changes.format is ChangeFormat.DEBEZIUM
+
+    @property
+    def carried(self) -> Schema:
+        """The columns of the elements that are made of its rows."""
+        return carried_columns(self.schema, self.key) if self.has_events else self.schema
+
+    @property
+    def brought(self) -> Schema:
+        """The columns that its rows must have; the others are the engine's to fill in."""
+        if self.has_events:
+            return Schema(())
+        own = tuple(f for f in self.schema if f.name not in (ARRIVED, ORIGINAL))
+        return self.schema if len(own) == len(self.schema) else Schema(own)
+
+    @property
+    def optional(self) -> Schema:
+        """The columns that its rows may have besides: those of changes."""
+        if self.has_events:
+            return envelope(self.schema)
+        return element_columns(timestamps=self.has_unit) if self.time is None else Schema(())
+
+    @property
+    def stamped_on_arrival(self) -> bool:
+        """Is the time of a row the wall clock when it comes? Then nothing before the last tick comes any more.
+
+        Of a stream that is pushed by hand the rows tell: those that have intervals keep them.
+        """
+        comes = self.source is not None or self.registered
+        return comes and self.time is None and self.changes is None
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -75,7 +135,9 @@ class Stream:
     @property
     def has_unit(self) -> bool:
         """Is its time measured in microseconds? Else it is a plain number."""
-        return self.time is None or not pa.types.is_integer(self.schema.field(self.time).type)
+        if self.time is None or self.time == CHANGED:
+            return not self.numbered
+        return not pa.types.is_integer(self.schema.field(self.time).type)
 
     @property
     def diverts_into(self) -> str | None:

@@ -11,6 +11,7 @@ from sqlglot import exp
 from headwater.algebra.nodes import Plan, Scalar
 from headwater.errors import SqlError
 from headwater.language.catalog import Catalog, Connector, Derived, Kind, Stream
+from headwater.language.change_binding import ChangeBinder
 from headwater.language.parsing.syntax import CreateStream
 from headwater.language.relations.constants import bind_values, check_key
 from headwater.language.relations.from_items import Output
@@ -37,15 +38,22 @@ class Declaration:
         fields = self.fields()
         key = self.key(fields)
         fields = [evolve(f, nullable=f.nullable and f.name not in key) for f in fields]
-        rules = TimeBinder(self.text, self.name, fields).bind(self.node.args.get("clauses") or ())
+        source = self.node.args.get("source")
+        binder = ChangeBinder(self.text, source, self.node.args.get("columns") or ())
+        bound = binder.bind()
+        times = TimeBinder(self.text, self.name, fields, implicit=bound.time, elements=bound.has_elements)
+        rules = times.bind(self.node.args.get("clauses") or ())
+        binder.check(bound, fields, times.time)
         stream = Stream(
             self.name,
             Schema(tuple(fields)),
-            _connector(self.node.args.get("source")),
+            _connector(source),
             rules.time,
             rules.clauses,
             self.kind,
             key,
+            changes=bound.changes,
+            numbered=bound.numbered,
         )
         return stream, rules
 
@@ -165,14 +173,14 @@ def late_stream(text: str, catalog: Catalog, node: CreateStream, stream: Stream)
     if found is None or (
         isinstance(found, Stream) and found.late_rows_of == stream.name
     ):  # the latter: of a replaced one
-        return Stream(clause.into, stream.schema, kind=Kind.STREAM, late_rows_of=stream.name)
+        return Stream(clause.into, stream.carried, kind=Kind.STREAM, late_rows_of=stream.name)
     place = next(c.args["other"] for c in node.args["clauses"] if c.this == "LATE ROWS")
     if not isinstance(found, Stream) or found.source is not None:
         message = f'late rows cannot be diverted into "{found.name}", which has rows of its own'
         raise error_on(text, place, "DIVERT_TARGET", message)
-    if [(f.name.casefold(), f.type) for f in found.fields] != [(f.name.casefold(), f.type) for f in stream.fields]:
+    if [(f.name.casefold(), f.type) for f in found.fields] != [(f.name.casefold(), f.type) for f in stream.carried]:
         message = f'{found.kind.value} "{found.name}" does not have the columns of "{stream.name}"'
-        detail = f"They are {found.schema}, not {stream.schema}."
+        detail = f"They are {found.schema}, not {stream.carried}."
         raise error_on(text, place, "DIVERT_TARGET", message, detail=detail)
     return None
 

@@ -46,5 +46,25 @@ def lower(texts: pa.Array) -> pa.Array:
     return pc.call_function("utf8_lower", [texts])
 
 
+def places_in(column: pa.Array, values: pa.Array) -> pa.Array:
+    """The place of each value among those; NULL where it is none of them."""
+    return pc.call_function("index_in", [column], pc.SetLookupOptions(values))
+
+
+def is_equal(column: pa.Array, other: pa.Array | str) -> BoolArray:
+    """Where both are the same, and neither is NULL."""
+    return _certain("equal", column, other)
+
+
+def is_other(column: pa.Array, other: pa.Array | str) -> BoolArray:
+    """Where they differ, and neither is NULL."""
+    return _certain("not_equal", column, other)
+
+
+def _certain(function: str, column: pa.Array, other: pa.Array | str) -> BoolArray:
+    found = pc.call_function(function, [column, _datum(other)])
+    return pc.fill_null(found, False).to_numpy(zero_copy_only=False)
+
+
 def _datum(value: pa.Array | pa.Scalar | str) -> pa.Array | pa.Scalar:
     return pa.scalar(value) if isinstance(value, str) else value

@@ -20,7 +20,7 @@ from headwater.sources.file_formats import FileFormat
 from headwater.sources.file_system import absolute, exists, folder_of, is_file
 from headwater.sources.files import FileSource
 from headwater.sources.json_files import JsonFormat
-from headwater.sources.memory import MemorySource
+from headwater.sources.memory import MemorySource, PushedSource
 from headwater.sources.nexmark import NexmarkSource
 from headwater.sources.nexmark_generator import NexmarkGenerator
 from headwater.sources.parquet_files import ParquetFormat
@@ -56,12 +56,21 @@ def make_source(stream: Stream, *, base_folder: Path) -> Source:
 
 
 _MALFORMED = Parameter("malformed", kinds.one_of("fail", "divert"), default="fail")
-_ROWS_PER_TICK = Parameter("rows_per_tick", kinds.count, default=2_000_000)
+_ROWS_PER_TICK = Parameter("rows_per_tick", kinds.count, default=5_000_000)
 _PATH = Parameter("path", kinds.text, required=True, place=0)
 _FORMATS = Parameter("timestamp_format", kinds.texts, default=())
+_CHANGES = (
+    Parameter("changes", kinds.one_of("headwater", "debezium")),
+    Parameter("ordered", kinds.flag),
+    Parameter("checked", kinds.flag),
+    Parameter("counted", kinds.flag),
+    Parameter("instants", kinds.one_of("timestamps", "numbers")),
+)
+"""What these say is part of the stream's declaration (``language/change_binding.py``)."""
 _FILES = (
     _PATH,
     _MALFORMED,
+    *_CHANGES,
     _ROWS_PER_TICK,
     Parameter("follow", kinds.flag),
     Parameter("max_age", kinds.duration),
@@ -74,6 +83,8 @@ def _parquet(stream: Stream, given: Arguments, base: Path) -> Source:
 
 def _csv(stream: Stream, given: Arguments, base: Path) -> Source:
     _no_nested(stream, given)
+    if stream.has_events:
+        raise given.error("WRONG_ARGUMENT", "CSV cannot hold change events, which are nested", "Use json or parquet.")
     values = given.bound(
         (
             *_FILES,
@@ -104,12 +115,13 @@ def _files(stream: Stream, given: Arguments, base: Path, values: dict[str, Any],
     follow = values["follow"] if values["follow"] is not None else not is_file(path)
     return FileSource(
         path,
-        stream.schema,
+        stream.brought,
         format_,
         malformed=values["malformed"],
         rows_per_tick=values["rows_per_tick"],
         follow=follow,
         max_age=values["max_age"],
+        optional=stream.optional,
     )
 
 
@@ -132,7 +144,7 @@ def _nexmark(stream: Stream, given: Arguments, base: Path) -> Source:
     )
     try:
         pace = {name: values[name] for name in ("paced", "since", "rows_per_tick")}
-        return NexmarkSource(generator, stream.schema, **pace)
+        return NexmarkSource(generator, stream.brought, **pace)
     except InputError as problem:
         raise given.error(problem.code, problem.message, problem.hint, detail=problem.detail) from None
 
@@ -141,14 +153,14 @@ def _rate(stream: Stream, given: Arguments, base: Path) -> Source:
     values = given.bound(
         (Parameter("rows_per_second", kinds.count, default=1, place=0), Parameter("rows", kinds.count), _ROWS_PER_TICK)
     )
-    if stream.schema.types != RATE_SCHEMA.types:
+    if stream.brought.types != RATE_SCHEMA.types:
         raise given.error(
             "WRONG_COLUMNS",
-            f"its columns are {stream.schema}",
+            f"its columns are {stream.brought}",
             f"It has two, whatever their names: {RATE_SCHEMA}.",
         )
     return RateSource(
-        stream.schema,
+        stream.brought,
         rows_per_second=values["rows_per_second"],
         rows=values["rows"],
         rows_per_tick=values["rows_per_tick"],
@@ -165,17 +177,17 @@ def _socket(stream: Stream, given: Arguments, base: Path) -> Source:
             _MALFORMED,
         )
     )
-    one_text = len(stream.schema) == 1 and pa.types.is_string(stream.schema.types[0])
+    one_text = len(stream.brought) == 1 and pa.types.is_string(stream.brought.types[0])
     format_ = values["format"] or ("text" if one_text else "csv")
     if format_ == "text" and not one_text:
         hint = "Declare one column of type STRING, or choose format => 'csv' or 'json'."
-        raise given.error("WRONG_COLUMNS", f"lines of text have one column, not {stream.schema}", hint)
+        raise given.error("WRONG_COLUMNS", f"lines of text have one column, not {stream.brought}", hint)
     if format_ == "csv":
         _no_nested(stream, given)
     return SocketSource(
         values["host"],
         values["port"],
-        stream.schema,
+        stream.brought,
         format=format_,
         delimiter=values["delimiter"],
         malformed=values["malformed"],
@@ -183,9 +195,14 @@ def _socket(stream: Stream, given: Arguments, base: Path) -> Source:
 
 
 def _memory(stream: Stream, given: Arguments, base: Path) -> Source:
-    values = given.bound((Parameter("folder", kinds.text, place=0), _MALFORMED))
+    values = given.bound((Parameter("folder", kinds.text, place=0), _MALFORMED, *_CHANGES))
     folder = None if values["folder"] is None else absolute(values["folder"], base)
-    return MemorySource(stream.schema, folder=folder, malformed=values["malformed"])
+    return MemorySource(stream.brought, folder=folder, malformed=values["malformed"], optional=stream.optional)
+
+
+def _push(stream: Stream, given: Arguments, base: Path) -> Source:
+    values = given.bound((_MALFORMED, *_CHANGES))
+    return PushedSource(stream.brought, malformed=values["malformed"], optional=stream.optional)
 
 
 def _no_nested(stream: Stream, given: Arguments) -> None:
@@ -203,6 +220,7 @@ _FUNCTIONS: dict[str, Make] = {
     "rate": _rate,
     "socket": _socket,
     "memory": _memory,
+    "push": _push,
 }
 SOURCE_FUNCTIONS = tuple(_FUNCTIONS)
 """Their names."""

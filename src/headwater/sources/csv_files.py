@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
-from attrs import frozen
+from attrs import evolve, frozen
 
 from headwater.model.schema import Schema
 from headwater.sources.base import Malformed, Piece, Reader, Split
 from headwater.sources.conform import UnfitError, find_columns
 from headwater.sources.csv_text import CsvText, ParsedText
-from headwater.sources.file_formats import FileFormat
+from headwater.sources.file_formats import NO_COLUMNS, FileFormat
 from headwater.sources.line_blocks import cut_lines, first_line, lines_before, read_blocks, sampled_row_bytes
 from headwater.sources.malformed import bad_rows, unreadable
 from headwater.sources.spark_types import guarded, spark_type
@@ -33,8 +33,9 @@ class CsvFormat(FileFormat):
     formats: tuple[str, ...] = ()
     multiline: bool = False
 
-    def reader(self, schema: Schema) -> Reader:
-        return CsvReader(CsvText(schema, self.delimiter, self.null, self.formats, self.multiline), self.header)
+    def reader(self, schema: Schema, optional: Schema = NO_COLUMNS) -> Reader:
+        text = CsvText(schema, self.delimiter, self.null, self.formats, self.multiline)
+        return CsvReader(text, self.header, optional)
 
     def cut(self, split: Split, rows: int) -> list[Split]:
         row_bytes = self.row_bytes(split["path"]) or self.usual_row_bytes
@@ -91,6 +92,8 @@ class CsvReader(Reader):
 
     text: CsvText
     header: bool = True
+    optional: Schema = NO_COLUMNS
+    """Columns that a header may have besides the declared ones."""
 
     def read(self, split: Split) -> Iterator[Piece]:
         path = split["path"]
@@ -104,9 +107,11 @@ class CsvReader(Reader):
                 shown = bytes(first).decode("utf-8", "replace").rstrip("\r\n")
                 yield Piece(empty, unreadable(path, str(problem), shown, line=1), where=path)
             return
+        there = tuple(f for f in self.optional if f.name in names) if self.header else ()
+        text = evolve(self.text, schema=Schema((*self.text.schema.fields, *there)))
         for start, block in read_blocks(split, whole=self.text.multiline):
             lines = block.slice(first.size) if start == 0 else block
-            found = self.text.parse(lines, names)
+            found = text.parse(lines, names)
             yield piece_of(path, found, max(start, first.size))
 
 

@@ -18,6 +18,9 @@ WHOLE_BYTES = 8 << 20
 """Smaller files are not cut."""
 
 
+NO_COLUMNS = Schema(())
+
+
 class FileFormat(ABC):
     """Parquet, CSV or JSON. A split of a file has its ``path`` and ``length``; a part also ``start`` and ``end``.
 
@@ -29,8 +32,8 @@ class FileFormat(ABC):
     """A guess, for as long as there is no file to look into."""
 
     @abstractmethod
-    def reader(self, schema: Schema) -> Reader:
-        """What reads a split of a file."""
+    def reader(self, schema: Schema, optional: Schema = NO_COLUMNS) -> Reader:
+        """What reads a split of a file; ``optional`` are columns that a file may have besides."""
 
     @abstractmethod
     def cut(self, split: Split, rows: int) -> list[Split]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from headwater.model.schema import Schema
 from headwater.sources.base import Malformed, Polled, Source, SparkBatch, Split
-from headwater.sources.file_formats import CUT_ROWS, WHOLE_BYTES, FileFormat
+from headwater.sources.file_formats import CUT_ROWS, NO_COLUMNS, WHOLE_BYTES, FileFormat
 from headwater.sources.file_position import HOUR, FilePosition
 from headwater.sources.file_system import FoundFile, list_files
 from headwater.sources.listed_files import listed_splits
@@ -39,6 +39,8 @@ class FileSource(Source):
         Wait for more files? Otherwise the stream ends with the files that are there.
     max_age
         A file that turns up with a modification time so much older (microseconds) than the newest one is no longer found.
+    optional
+        Columns that files may have besides; only tasks read them.
     """
 
     def __init__(
@@ -48,16 +50,18 @@ class FileSource(Source):
         format: FileFormat,
         *,
         malformed: Malformed = "fail",
-        rows_per_tick: int = 2_000_000,
+        rows_per_tick: int = 5_000_000,
         follow: bool = True,
         max_age: int | None = None,
+        optional: Schema = NO_COLUMNS,
     ) -> None:
         self.path, self.schema, self.format = path, schema, format
         self.malformed = malformed
         self.rows_per_tick, self.finite = rows_per_tick, not follow
         self.max_age = max_age
-        self.reader = format.reader(schema)
-        self.suits_spark = isinstance(format, ParquetFormat)
+        self.reader = format.reader(schema, optional)
+        self._plain = not optional.fields
+        self.suits_spark = isinstance(format, ParquetFormat) and self._plain
         self._row_bytes: float | None = None
 
     # -- Spark -------------------------------------------------------------------------------------------------------
@@ -76,7 +80,7 @@ class FileSource(Source):
 
     def native_batch(self, spark: SparkSession, splits: Sequence[Split]) -> DataFrame | None:
         """Spark's own reading, where it finds the same rows and fails where we do."""
-        if self.malformed != "fail" or not splits:
+        if self.malformed != "fail" or not splits or not self._plain:
             return None
         paths = list(dict.fromkeys(s["path"] for s in splits))
         return self.format.native(spark, paths, self.schema, self.malformed)

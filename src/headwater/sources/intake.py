@@ -1,8 +1,8 @@
 """Rows become elements: what a task does with every piece of input, whatever the source.
 
-A row of a stream with a time column is valid at that one instant, ``[t, t + 1)``. A stream without one carries intervals of
-its own in the columns ``_start``, ``_end`` (NULL: for ever) and ``_weight`` (left out: 1). Rows that come after their time
-was final are late, rows that are not what is declared are bad; both are kept apart and none is lost.
+A row of a stream with a time column is valid at that one instant, ``[t, t + 1)``. Rows may carry intervals of their own, or
+be changes of earlier ones (``element_rows.py``, ``debezium.py``); others are stamped when they come. Rows that come after
+their time was final are late, rows that are not what is declared are bad; both are kept apart and none is lost.
 """
 
 from __future__ import annotations
@@ -12,24 +12,25 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from attrs import frozen
+from attrs import evolve, frozen
 
-from headwater.clock.frontier import Seen, StreamClock
+from headwater.clock.seen import Seen
 from headwater.errors import StreamError
 from headwater.language.catalog import Stream
-from headwater.language.time_clauses import Disorder, LatePolicy, LateRows, Watermark
+from headwater.language.changes import ARRIVED, CHANGED, ORIGINAL, ChangeFormat, Changes
+from headwater.language.time_clauses import HeartbeatFromSource, LatePolicy, LateRows, SentAt
 from headwater.model.arrays import BoolArray, Int64Array
 from headwater.model.delta import Delta
-from headwater.model.schema import END, RESERVED, START, WEIGHT, Field, Schema
-from headwater.model.time import BEGINNING, INFINITY, MICROSECONDS, render
+from headwater.model.schema import Schema
+from headwater.model.time import BEGINNING, INFINITY, render
 from headwater.sources.base import BadRows, Malformed, Piece, Source
-from headwater.sources.columns import coalesce, nulls
-from headwater.sources.conform import UnfitError, conform, convert, first_reasons
+from headwater.sources.columns import coalesce, nulls, valid, where
+from headwater.sources.conform import UnfitError, conform, find_columns, first_reasons
+from headwater.sources.debezium import Events
+from headwater.sources.element_rows import decode_elements, has_elements
 from headwater.sources.malformed import all_bad_rows, bad_row_error, bad_rows, rows_as_text, unreadable
-
-_INTERVAL = Schema.of(**{START: "BIGINT", END: "BIGINT", WEIGHT: "BIGINT"})
-_TIMESTAMP = pa.timestamp("us")
-_DAY = MICROSECONDS["DAY"]
+from headwater.sources.punctuation import Heartbeats, latest
+from headwater.sources.timed import Decoded, Timed, as_times, at_instants, instants, no_rows, time_step
 
 
 class Taken(NamedTuple):
@@ -37,17 +38,10 @@ class Taken(NamedTuple):
 
     delta: Delta
     late: pa.RecordBatch
-    """Rows of the declared columns that came too late and are diverted; empty with any other policy."""
+    """Rows that came too late and are diverted; empty with any other policy."""
     bad: BadRows
     seen: list[Seen]
     """One a partition; the counts of late and bad rows are in the first."""
-
-
-class _Timed(NamedTuple):
-    rows: pa.RecordBatch
-    start: Int64Array
-    end: Int64Array
-    weight: Int64Array
 
 
 @frozen
@@ -56,80 +50,161 @@ class Intake:
 
     stream: str
     schema: Schema
+    """The columns of the elements."""
     time: str | None = None
-    """The time column; None: rows carry their intervals."""
-    disorder: int | None = 0
+    """The time column, or ``CHANGED``; None: rows carry their intervals, or are stamped when they come."""
     partition: str | None = None
     """The column whose values have a clock each; None: the source's own partitions do."""
     late: LatePolicy = LatePolicy.DIVERT
     bad: Malformed = "fail"
+    changes: Changes | None = None
+    events: Events | None = None
+    """How change events are read, where rows are such."""
+    arrival: bool = False
+    """Are rows stamped when they come, and cannot have intervals?"""
+    heartbeat: str | None = None
+    """The column in which the source says up to where it is done."""
+    sent: str | None = None
+    """The column that tells when a row was sent."""
+    numbered: bool = False
+    """Without a time column: are instants plain numbers?"""
 
     @classmethod
     def of(cls, stream: Stream, source: Source, *, partition: str | None = None) -> Intake:
         """As the stream declares it."""
         policy = next((c.policy for c in stream.clauses if isinstance(c, LateRows)), LatePolicy.DIVERT)
-        return cls(
-            stream.name, stream.schema, stream.time, declared_disorder(stream), partition, policy, source.malformed
+        columns = {type(c): c.column for c in stream.clauses if isinstance(c, (HeartbeatFromSource, SentAt))}
+        events = None
+        if stream.has_events:
+            events = Events(stream.schema, stream.carried, stream.key, stream.time or CHANGED)
+        made = cls(stream.name, stream.carried, stream.time, partition, policy, source.malformed)
+        return evolve(
+            made,
+            changes=stream.changes,
+            events=events,
+            arrival=stream.stamped_on_arrival,
+            heartbeat=columns.get(HeartbeatFromSource),
+            sent=columns.get(SentAt),
+            numbered=stream.numbered,
         )
 
-    def clock(self) -> StreamClock:
-        """The clock of the stream before anything came."""
-        return StreamClock(self.disorder)
+    @property
+    def is_plain(self) -> bool:
+        """Is a row just its columns, with a time column among them? Then Spark can do the same with it."""
+        filled = {ARRIVED, ORIGINAL} & set(self.schema.names)
+        return self.time is not None and self.events is None and not (filled or self.heartbeat or self.sent)
 
-    def take(self, piece: Piece, frontier: int) -> Taken:
-        """The elements of a piece; ``frontier`` is the stream's before this tick.
+    @property
+    def timestamps(self) -> bool:
+        """Are instants microseconds? Else they are plain numbers."""
+        if self.time is None or self.time == CHANGED:
+            return not self.numbered
+        return not pa.types.is_integer(self.schema.field(self.time).type)
+
+    def take(self, piece: Piece, frontier: int, now: int = 0) -> Taken:
+        """The elements of a piece; ``frontier`` is the stream's before this tick, ``now`` the wall clock of the tick.
 
         Raises ``StreamError`` BAD_ROW or LATE_ROW where the policy is to fail.
         """
-        timed, bad = self._timed(piece)
+        found, bad = self._judged(piece, now)
         bad = all_bad_rows([piece.bad, bad])
         if self.bad == "fail" and len(bad.reason):
             raise bad_row_error(self.stream, bad)
+        timed = found.timed
+        late = timed.none()
+        diverted = late.rows
         behind = self._behind(timed, frontier)
-        late = int(np.count_nonzero(behind)) if behind is not None else 0
-        diverted = timed.rows.slice(0, 0)
-        if late and behind is not None:
+        if behind is not None:
+            late = timed.filter(behind).whole()
             timed, diverted = self._without_late(timed, behind, frontier)
         delta = Delta(self.schema, timed.rows.columns, timed.start, timed.end, timed.weight)
-        return Taken(delta, diverted, bad, self._seen(piece, timed, late, len(bad.reason)))
+        return Taken(delta, diverted, bad, self._seen(piece, timed, late, found, len(bad.reason)))
 
     # -- columns and times -------------------------------------------------------------------------------------------
 
-    def _timed(self, piece: Piece) -> tuple[_Timed, BadRows | None]:
-        """The good rows with their intervals, and the bad ones."""
+    def _judged(self, piece: Piece, now: int) -> tuple[Decoded, BadRows | None]:
+        """What the good rows say, and the bad ones."""
         batch = piece.rows
         try:
-            rows, reasons = conform(batch, self.schema)
-            start, end, weight, wrong = self._intervals(batch, rows)
+            found = self._decoded(batch, now)
         except UnfitError as problem:
-            nothing = Delta.empty(self.schema)
-            rows = pa.RecordBatch.from_arrays(list(nothing.columns), schema=self._arrow())
             bad = unreadable(piece.where, str(problem)) if batch.num_rows else None
-            return _Timed(rows, nothing.start, nothing.end, nothing.weight), bad
+            return Decoded(no_rows(self.schema), None), bad
+        if found.reasons is None or found.reasons.null_count == len(found.reasons):
+            return found, None
+        wrong = valid(found.reasons)
+        text = rows_as_text(batch.filter(pa.array(wrong)))
+        return found, bad_rows(piece.where, None, found.reasons.drop_null(), text)
+
+    def _decoded(self, batch: pa.RecordBatch, now: int) -> Decoded:
+        if self.events is not None:
+            return self.events.decode(batch)
+        rows, reasons = conform(self._filled(batch, now), self.schema)
+        if self.time is not None:
+            return self._stamped(batch, rows, reasons)
+        if has_elements(batch):
+            self._check_declared()
+            ordered = self.changes is None or self.changes.ordered
+            counted = self.changes is not None and self.changes.counted
+            return decode_elements(batch, rows, reasons, ordered=ordered, counted=counted)
+        if self.changes is not None and self.changes.format is ChangeFormat.HEADWATER:
+            names = ", ".join(batch.schema.names)
+            raise UnfitError(f'column "_start" missing; the columns are {names}')
+        kept = np.ones(len(rows), np.bool_) if reasons is None else nulls(reasons)
+        timed = at_instants(rows, np.full(batch.num_rows, now, np.int64)).filter(kept)
+        # What comes in a later tick is stamped later.
+        return Decoded(timed, reasons, promise=now + 1 if batch.num_rows else BEGINNING)
+
+    def _filled(self, batch: pa.RecordBatch, now: int) -> pa.RecordBatch:
+        """With the columns that are the engine's to fill in, whatever the source has there."""
+        for name in (ARRIVED, ORIGINAL):
+            if name in self.schema.names:
+                type_, rows = self.schema.field(name).type, batch.num_rows
+                column = pa.repeat(pa.scalar(now, type_), rows) if name == ARRIVED else pa.nulls(rows, type_)
+                batch = batch.drop_columns([n for n in batch.schema.names if n.casefold() == name])
+                batch = batch.append_column(name, column)
+        return batch
+
+    def _stamped(self, batch: pa.RecordBatch, rows: pa.RecordBatch, reasons: pa.Array | None) -> Decoded:
+        """Rows with a time column, and perhaps one of heartbeats."""
+        assert self.time is not None
+        start, wrong = instants(rows.column(self.time), self.time)
         if wrong is not None:
             reasons = wrong if reasons is None else coalesce(reasons, wrong)
-        if reasons is None:
-            return _Timed(rows, start, end, weight), None
-        kept = nulls(reasons)
-        good = pa.array(kept)
-        text = rows_as_text(batch.filter(pa.array(~kept)))
-        found = bad_rows(piece.where, None, reasons.drop_null(), text)
-        return _Timed(rows.filter(good), start[kept], end[kept], weight[kept]), found
+        kept = np.ones(len(start), np.bool_)
+        promise = BEGINNING
+        if self.heartbeat is not None:
+            (place,) = find_columns(batch.schema.names, self.schema.select([self.time]))
+            beats = Heartbeats(rows.column(self.heartbeat), self.heartbeat, nulls(batch.column(place)))
+            if reasons is not None and beats.alone.any():
+                reasons = where(beats.alone, pa.scalar(None, pa.string()), reasons)
+            reasons = self._wrong_heartbeats(beats, reasons)
+            kept &= ~beats.alone
+            told = beats.given if reasons is None else beats.given & nulls(reasons)
+            promise = int(beats.at[told].max()) + 1 if told.any() else BEGINNING
+        if reasons is not None:
+            kept &= nulls(reasons)
+        return Decoded(at_instants(rows, start).filter(kept), reasons, promise)
 
-    def _intervals(
-        self, batch: pa.RecordBatch, rows: pa.RecordBatch
-    ) -> tuple[Int64Array, Int64Array, Int64Array, pa.Array | None]:
-        if self.time is not None:
-            start, reasons = _instants(rows.column(self.schema.index(self.time)), self.time)
-            return start, start + 1, np.ones(len(start), np.int64), reasons
-        return _own_intervals(batch, self.stream)
+    def _wrong_heartbeats(self, beats: Heartbeats, reasons: pa.Array | None) -> pa.Array | None:
+        if beats.reasons is not None:
+            reasons = beats.reasons if reasons is None else coalesce(reasons, beats.reasons)
+        failed = beats.decreasing()
+        if failed.any():
+            reasons = first_reasons(reasons, failed, f'the heartbeat in "{self.heartbeat}" is before an earlier one')
+        return reasons
 
-    def _arrow(self) -> pa.Schema:
-        return pa.schema([pa.field(f.name, f.type) for f in self.schema])
+    def _check_declared(self) -> None:
+        if self.arrival:
+            raise StreamError(
+                "CHANGES_UNDECLARED",
+                f'stream "{self.stream}" is declared without a time column, but its rows have intervals',
+                hint="Add changes => 'headwater' to its SOURCE; or declare ORDERED BY column.",
+            )
 
     # -- late rows ---------------------------------------------------------------------------------------------------
 
-    def _behind(self, timed: _Timed, frontier: int) -> BoolArray | None:
+    def _behind(self, timed: Timed, frontier: int) -> BoolArray | None:
         """Which rows would change what is final already; None: no row."""
         before = timed.start < frontier
         if not before.any():
@@ -138,30 +213,31 @@ class Intake:
             return before
         return _illegal(self.schema, timed, before, frontier)
 
-    def _without_late(self, timed: _Timed, behind: BoolArray, frontier: int) -> tuple[_Timed, pa.RecordBatch]:
+    def _without_late(self, timed: Timed, behind: BoolArray, frontier: int) -> tuple[Timed, pa.RecordBatch]:
         """The rows that are in time, and those that are diverted."""
         nothing = timed.rows.slice(0, 0)
         if self.late is LatePolicy.ERROR:
             raise self._late_error(timed, behind, frontier)
         if self.late is LatePolicy.ADJUST and self.time is not None:
             return self._adjusted(timed, behind, frontier), nothing
-        kept = pa.array(~behind)
-        late = timed.rows.filter(pa.array(behind)) if self.late is LatePolicy.DIVERT else nothing
-        in_time = ~behind
-        rest = _Timed(timed.rows.filter(kept), timed.start[in_time], timed.end[in_time], timed.weight[in_time])
-        return rest, late
+        late = timed.filter(behind).whole().rows if self.late is LatePolicy.DIVERT else nothing
+        return timed.filter(~behind), late
 
-    def _adjusted(self, timed: _Timed, behind: BoolArray, frontier: int) -> _Timed:
-        """Their time, also as the row shows it, becomes the first that is not final."""
-        place = self.schema.index(self.time or "")
+    def _adjusted(self, timed: Timed, behind: BoolArray, frontier: int) -> Timed:
+        """Their time, also as the row shows it, becomes the first that is not final; an image of a change stays as it is."""
+        if self.events is not None or self.time is None:
+            return at_instants(timed.rows, np.where(behind, frontier, timed.start))
+        place = self.schema.index(self.time)
         columns = list(timed.rows.columns)
-        step = _DAY if pa.types.is_date32(columns[place].type) else 1
+        came, type_ = columns[place], columns[place].type
+        step = time_step(type_)
         start = np.where(behind, -(-frontier // step) * step, timed.start)
-        columns[place] = _as_times(start, columns[place].type)
-        rows = pa.RecordBatch.from_arrays(columns, schema=timed.rows.schema)
-        return _Timed(rows, start, start + 1, timed.weight)
+        columns[place] = as_times(start, type_)
+        if ORIGINAL in self.schema.names:
+            columns[self.schema.index(ORIGINAL)] = where(behind, came, pa.scalar(None, type_))
+        return at_instants(pa.RecordBatch.from_arrays(columns, schema=timed.rows.schema), start)
 
-    def _late_error(self, timed: _Timed, behind: BoolArray, frontier: int) -> StreamError:
+    def _late_error(self, timed: Timed, behind: BoolArray, frontier: int) -> StreamError:
         first = timed.rows.slice(int(np.argmax(behind)), 1)
         at = render(int(timed.start[behind][0]))
         return StreamError(
@@ -173,11 +249,27 @@ class Intake:
 
     # -- statistics --------------------------------------------------------------------------------------------------
 
-    def _seen(self, piece: Piece, timed: _Timed, late: int, bad: int) -> list[Seen]:
+    def _seen(self, piece: Piece, timed: Timed, late: Timed, found: Decoded, bad: int) -> list[Seen]:
+        seen = {part.partition: part for part in self._sighted(piece, timed)}
+        for part in self._sighted(piece, late):
+            if part.rows:  # they were sent like others: bounds are learned from them, too
+                known = seen.get(part.partition, Seen(part.partition, BEGINNING, INFINITY, 0))
+                told = {"late": part.rows, "late_newest": part.newest, "late_oldest": part.oldest}
+                seen[part.partition] = known._replace(**told)
+        first, *rest = seen.values()
+        promise = max(found.promise, BEGINNING if piece.promise is None else piece.promise)
+        if self.heartbeat is not None and piece.partition:
+            # What one partition says of itself is no word of the others, and promises are those of the whole stream.
+            promise = BEGINNING if piece.promise is None else piece.promise
+        sent = BEGINNING
+        if self.sent is not None:
+            sent = max(latest(part.rows.column(self.sent)) for part in (timed, late))
+        first = first._replace(bad=bad, promise=promise, sent=sent, counted=found.counted, syncs=found.syncs)
+        return [first, *rest]
+
+    def _sighted(self, piece: Piece, timed: Timed) -> list[Seen]:
         column = None if self.partition is None else timed.rows.column(self.schema.index(self.partition))
-        first, *rest = sighted(timed.start, column, piece.partition)
-        promise = BEGINNING if piece.promise is None else piece.promise
-        return [first._replace(late=late, bad=bad, promise=promise), *rest]
+        return sighted(timed.start, column, piece.partition)
 
 
 def sighted(start: Int64Array, partition: pa.Array | None = None, name: str = "") -> list[Seen]:
@@ -192,23 +284,6 @@ def sighted(start: Int64Array, partition: pa.Array | None = None, name: str = ""
     return [Seen(*values) for values in zip(*(c.to_pylist() for c in found.columns), strict=True)]
 
 
-def declared_disorder(stream: Stream) -> int | None:
-    """How much older than the newest row another one may be, as the stream declares it; None: it has no time column."""
-    if stream.time is None:
-        return None
-    for clause in stream.clauses:
-        if isinstance(clause, Disorder):
-            return clause.bound
-        if isinstance(clause, Watermark):
-            return clause.delay - 1  # a row exactly so old is late already
-    return 0
-
-
-def diverted_schema(schema: Schema) -> Schema:
-    """The columns of the stream of late rows."""
-    return schema
-
-
 def as_delta(schema: Schema, rows: pa.RecordBatch, frontier: int) -> Delta:
     """Late or bad rows as elements of their own stream: at the parent's frontier before the tick, which never goes back."""
     instant = 0 if frontier == BEGINNING else min(frontier, INFINITY - 1)
@@ -217,71 +292,14 @@ def as_delta(schema: Schema, rows: pa.RecordBatch, frontier: int) -> Delta:
     return Delta(schema, columns, start, start + 1, np.ones(rows.num_rows, np.int64))
 
 
-# -- times ------------------------------------------------------------------------------------------------------------
-
-
-def _instants(column: pa.Array, name: str) -> tuple[Int64Array, pa.Array | None]:
-    """The time of each row in instants, and what is wrong with some of them."""
-    days = pa.types.is_date32(column.type)
-    stamps, beyond = convert(column, Field(name, _TIMESTAMP)) if days else (column, None)
-    whole = stamps.cast(pa.int64())
-    reasons = None
-    if column.null_count:
-        missing = nulls(column)
-        reasons = first_reasons(None, missing, f'the time column "{name}" is NULL')
-    values = (pc.fill_null(whole, 0) if whole.null_count else whole).to_numpy(zero_copy_only=False)
-    # One instant at either end is no time of a row: before all time, and an interval that would never end.
-    outside = (values <= BEGINNING) | (values >= INFINITY - 1)
-    if beyond is not None:
-        outside = outside | beyond
-    if outside.any():
-        reasons = first_reasons(reasons, outside, f'the time column "{name}" is out of range')
-        values = np.where(outside, 0, values)
-    return values, reasons
-
-
-def _as_times(instants: Int64Array, type_: pa.DataType) -> pa.Array:
-    if pa.types.is_date32(type_):
-        return pa.array((instants // _DAY).astype(np.int32)).cast(type_)
-    return pa.array(instants).cast(type_)
-
-
-def _own_intervals(batch: pa.RecordBatch, stream: str) -> tuple[Int64Array, Int64Array, Int64Array, pa.Array | None]:
-    """The intervals that rows carry."""
-    names = batch.schema.names
-    if START not in names:
-        raise StreamError(
-            "NO_TIME_COLUMN",
-            f'stream "{stream}" has no time column, and its rows carry no intervals',
-            hint=f"Declare one: ORDERED BY column. Or give the rows the columns {', '.join(RESERVED)}.",
-        )
-    given = {name: convert(batch.column(name), _INTERVAL.field(name)) for name in RESERVED if name in names}
-    rows = batch.num_rows
-    reasons = None
-    for name, (column, failed) in given.items():
-        wrong = np.zeros(rows, np.bool_) if failed is None else failed
-        if name != END:
-            wrong = wrong | nulls(column)
-        if wrong.any():
-            reasons = first_reasons(reasons, wrong, f"{name} is not a whole number of instants")
-    values = {name: pc.fill_null(column, INFINITY if name == END else 1) for name, (column, _) in given.items()}
-    arrays = {name: values[name].to_numpy(zero_copy_only=False) for name in values}
-    start = arrays[START]
-    end = arrays.get(END, np.full(rows, INFINITY, np.int64))
-    weight = arrays.get(WEIGHT, np.ones(rows, np.int64))
-    empty = (end <= start) | (start <= BEGINNING)
-    if empty.any():
-        reasons = first_reasons(reasons, empty, "the interval is empty or begins before all time")
-    return start, end, weight, reasons
-
-
-def _illegal(schema: Schema, timed: _Timed, before: BoolArray, frontier: int) -> BoolArray | None:
+def _illegal(schema: Schema, timed: Timed, before: BoolArray, frontier: int) -> BoolArray | None:
     """Of rows that start before the frontier those that are no change of an end that is still open.
 
     Such a change takes away as many copies of a row as it gives back, and both must come in one piece.
     """
     at = np.flatnonzero(before)
-    started = Delta(schema, [c.take(pa.array(at)) for c in timed.rows.columns], *(x[at] for x in timed[1:]))
+    columns = [c.take(pa.array(at)) for c in timed.rows.columns]
+    started = Delta(schema, columns, timed.start[at], timed.end[at], timed.weight[at])
     key = started.key()
     low = key.low if len(key.high) == 0 else key.low ^ (key.high * np.uint64(0x9E3779B97F4A7C15))
     _, group = np.unique(np.stack([low, started.start.view(np.uint64)], 1), axis=0, return_inverse=True)

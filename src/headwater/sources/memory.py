@@ -11,8 +11,9 @@ import pyarrow as pa
 from attrs import frozen
 
 from headwater.errors import InputError
+from headwater.language.changes import element_columns
 from headwater.model.delta import Delta
-from headwater.model.schema import RESERVED, Schema
+from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
 from headwater.sources.base import Malformed, Piece, Polled, Reader, Source, Split
 from headwater.sources.file_system import open_file
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _PROMISE, _PARTITION = b"headwater.promise", b"headwater.partition"
+ELEMENTS = element_columns(timestamps=False)
+"""What makes elements of rows."""
 Rows = Any
 """An Arrow table or batch, a pandas or polars DataFrame, a Delta, or a list of dicts or tuples."""
 
@@ -59,8 +62,15 @@ class MemorySource(Source):
     [2, 1]
     """
 
-    def __init__(self, schema: Schema, *, folder: str | Path | None = None, malformed: Malformed = "fail") -> None:
-        self.schema, self.malformed = schema, malformed
+    def __init__(
+        self,
+        schema: Schema,
+        *,
+        folder: str | Path | None = None,
+        malformed: Malformed = "fail",
+        optional: Schema = ELEMENTS,
+    ) -> None:
+        self.schema, self.malformed, self.optional = schema, malformed, optional
         self.reader = MemoryReader()
         self.durable = folder is not None
         if folder is None:
@@ -78,7 +88,7 @@ class MemorySource(Source):
         """
         if self._ended:
             raise InputError("SOURCE_ENDED", "this source has ended and takes no more rows")
-        table = as_table(rows, self.schema)
+        table = as_table(rows, self.schema, self.optional)
         kept = {_PARTITION: partition.encode()}
         if frontier is not None:
             kept[_PROMISE] = str(frontier).encode()
@@ -120,8 +130,23 @@ class MemorySource(Source):
         return "memory()"
 
 
-def as_table(rows: Rows, schema: Schema) -> pa.Table:
-    """Rows as Arrow; what does not fit the declared types stays as it is, and the intake judges it."""
+class PushedSource(Source):
+    """A stream whose rows are pushed through the engine; nobody asks it for any."""
+
+    durable = False
+
+    def __init__(self, schema: Schema, *, malformed: Malformed = "fail", optional: Schema = ELEMENTS) -> None:
+        self.schema, self.malformed, self.optional = schema, malformed, optional
+
+    def __repr__(self) -> str:
+        return "push()"
+
+
+def as_table(rows: Rows, schema: Schema, optional: Schema = ELEMENTS) -> pa.Table:
+    """Rows as Arrow; what does not fit the declared types stays as it is, and the intake judges it.
+
+    ``optional``: the columns that they may have besides those of the schema.
+    """
     if isinstance(rows, Delta):
         return pa.Table.from_batches([rows.to_batch()])
     if isinstance(rows, pa.RecordBatch):
@@ -138,28 +163,30 @@ def as_table(rows: Rows, schema: Schema) -> pa.Table:
             f"cannot take rows from {type(rows).__name__}",
             hint="Push an Arrow table, a DataFrame, or a list of dicts or tuples.",
         )
-    return _from_python(list(rows), schema)
+    return _from_python(list(rows), schema, optional)
 
 
-def _from_python(rows: list[Any], schema: Schema) -> pa.Table:
+def _from_python(rows: list[Any], schema: Schema, optional: Schema) -> pa.Table:
     dicts = [r for r in rows if isinstance(r, Mapping)]
     if dicts and len(dicts) < len(rows):
         raise InputError("BAD_ROWS", "the rows are not all dicts")
-    names = [*schema.names, *(n for n in RESERVED if any(n in r for r in dicts))]
-    unknown = sorted({key for r in dicts for key in r if key not in names and key not in RESERVED})
+    names = [*schema.names, *(n for n in optional.names if any(n in r for r in dicts))]
+    unknown = sorted({key for r in dicts for key in r if key not in names})
     if unknown:
-        hint = f"The columns are {', '.join(schema.names)}."
+        hint = f"The columns are {', '.join(schema.names or optional.names)}."
         raise InputError("UNKNOWN_COLUMN", f'the stream has no column "{unknown[0]}"', hint=hint)
     if not dicts and (wrong := next((r for r in rows if len(r) != len(names)), None)) is not None:
         raise InputError("BAD_ROWS", f"a row has {len(wrong)} values, not {len(names)}", detail=repr(wrong))
-    types = {**dict(zip(schema.names, schema.types, strict=True)), **dict.fromkeys(RESERVED, pa.int64())}
+    types = {field.name: field.type for field in (*optional, *schema)}
     columns = [[r.get(name) for r in rows] if dicts else [r[i] for r in rows] for i, name in enumerate(names)]
     return pa.table([_column(values, types[name], name) for values, name in zip(columns, names, strict=True)], names)
 
 
 def _column(values: list[Any], type_: pa.DataType, name: str) -> pa.Array:
     try:
-        return pa.array(values, type_)
+        # Arrow would cut a fraction off; the intake says that it is none of the type.
+        cut = pa.types.is_integer(type_) and any(isinstance(v, float) for v in values)
+        return pa.array(values, None if cut else type_)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         pass
     try:

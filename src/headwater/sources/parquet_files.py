@@ -13,7 +13,7 @@ from headwater.errors import InputError
 from headwater.model.schema import Schema
 from headwater.sources.base import Malformed, Piece, Reader, Split
 from headwater.sources.conform import UnfitError, find_columns
-from headwater.sources.file_formats import FileFormat
+from headwater.sources.file_formats import NO_COLUMNS, FileFormat
 from headwater.sources.file_system import open_file
 from headwater.sources.malformed import unreadable
 from headwater.sources.spark_types import guarded, spark_schema
@@ -29,8 +29,8 @@ class ParquetFormat(FileFormat):
     name: ClassVar[str] = "parquet"
     usual_row_bytes: ClassVar[float] = 24
 
-    def reader(self, schema: Schema) -> Reader:
-        return ParquetReader(schema)
+    def reader(self, schema: Schema, optional: Schema = NO_COLUMNS) -> Reader:
+        return ParquetReader(schema, optional)
 
     def cut(self, split: Split, rows: int) -> list[Split]:
         """Parts of whole row groups; a file that is no parquet stays one (its reader says so)."""
@@ -78,6 +78,7 @@ class ParquetReader(Reader):
     """Reads the declared columns; whatever else a file has is left out. Types are the intake's concern."""
 
     schema: Schema
+    optional: Schema = NO_COLUMNS
 
     def read(self, split: Split) -> Iterator[Piece]:
         path = split["path"]
@@ -86,6 +87,7 @@ class ParquetReader(Reader):
             file = pq.ParquetFile(open_file(path))
             names = file.schema_arrow.names
             columns = [names[place] for place in find_columns(names, self.schema)]
+            columns += [name for name in self.optional.names if name in names]
         except UnfitError as problem:
             yield Piece(empty, unreadable(path, str(problem)), where=path)
             return

@@ -1,0 +1,48 @@
+"""What a source says of its own time in a column: up to where it is done, and when it sent a row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.model.arrays import BoolArray, Int64Array
+from headwater.model.time import BEGINNING
+from headwater.sources.columns import valid
+from headwater.sources.timed import instants
+
+
+class Heartbeats:
+    """The column of HEARTBEAT FROM SOURCE in some rows.
+
+    A heartbeat h says that nothing at or before h comes any more (Srivastava & Widom 2). A row with a heartbeat and no
+    time is nothing else.
+    """
+
+    def __init__(self, beats: pa.Array, name: str, timeless: BoolArray) -> None:
+        """``timeless``: the rows that came without a time, not those with one that cannot be read."""
+        self.given: BoolArray = valid(beats)
+        self.alone: BoolArray = self.given & timeless
+        """Rows that are heartbeats only."""
+        whole = pc.fill_null(beats, pa.scalar(0, beats.type)) if beats.null_count else beats
+        self.at, self.reasons = instants(whole, name)
+        """Where there is a heartbeat."""
+
+    def decreasing(self) -> BoolArray:
+        """Which of them are before an earlier one: a source does not take its word back."""
+        return backward(self.at, self.given)
+
+
+def backward(times: Int64Array, which: BoolArray) -> BoolArray:
+    """Which of these are before an earlier one of them."""
+    found = np.zeros(len(times), np.bool_)
+    at = np.flatnonzero(which)
+    if len(at) > 1:
+        found[at] = times[at] < np.maximum.accumulate(times[at])
+    return found
+
+
+def latest(column: pa.Array) -> int:
+    """The largest wall-clock time in a column of them."""
+    sent = column.drop_null().cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return int(sent.max()) if len(sent) else BEGINNING
