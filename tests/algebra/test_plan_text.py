@@ -172,6 +172,10 @@ NODES: list[tuple[str, n.Plan]] = [
     ('hop size 10 slide 10 as "from", "to" BIGINT', n.HopWindow(S, 10, 10, 0, "from", "to", pa.int64())),
     ('hop size 10 slide 10 offset -3 as "window_start", "window_end" TIMESTAMP', n.HopWindow(S, 10, 10, -3)),
     (
+        'hop size 9 slide 5 offset 1 lifetime 2 as "a", "b" BIGINT',
+        n.HopWindow(S, 9, 5, 1, "a", "b", pa.int64(), 2),
+    ),
+    (
         'session gap 5 partition by "k", "y" as "window_start", "window_end" BIGINT',
         n.SessionWindow(S, 5, ("k", "y"), time=pa.int64()),
     ),
@@ -401,6 +405,16 @@ MISTAKES = [
     ("window rows 3 partition by x\n  source s (x INT)", "expected a column in double quotes, found x", 1),
     ("hop size 10\n  source s (x INT)", "expected slide, found the end of the line", 1),
     ('hop size 10 slide 5 as "a"\n  source s (x INT)', "expected ,, found the end of the line", 1),
+    (
+        'hop size 9 slide 5 lifetime 6 as "a", "b" BIGINT\n  source s (x INT)',
+        "expected a lifetime from 1 to the slide",
+        1,
+    ),
+    (
+        'hop size 9 slide 5 lifetime 0 as "a", "b" BIGINT\n  source s (x INT)',
+        "expected a lifetime from 1 to the slide",
+        1,
+    ),
     ('top 3 by "x" nulls\n  source s (x INT)', "expected one of first, last, found the end of the line", 1),
     ("to positive negative sign\n  source s (x INT)", "expected the name of the sign in double quotes, found sign", 1),
     ("function f () RETURNS INT AS 'm:f'", "expected the name of the function in double quotes, found f", 1),

@@ -282,7 +282,8 @@ def _project(choices: Choices, plan: n.Plan) -> n.Plan:
 def _hop(choices: Choices, plan: n.Plan) -> n.Plan:
     if any(isinstance(node, (n.HopWindow, n.RowWindow, n.Constant)) for node in plan.walk()):
         return n.Distinct(plan)
-    return n.HopWindow(plan, choices.pick([1, 3]), choices.pick([1, 2, 3]), 0, "ws", "we", pa.int64())
+    size, slide = choices.pick([1, 3]), choices.pick([1, 2, 3])
+    return n.HopWindow(plan, size, slide, 0, "ws", "we", pa.int64(), choices.pick([None, 1]))
 
 
 def _sample(choices: Choices, plan: n.Plan) -> n.Plan:

@@ -245,6 +245,12 @@ def test_a_hopping_count_has_a_row_a_group_and_slide():
     assert sparse.rate == pytest.approx(4 * -math.expm1(-20 / 400) / 20)
 
 
+def test_a_hopping_window_shown_for_an_instant_lasts_until_the_next_after_rounding():
+    brief, full = hop_window(of(0.1, 1), 60, 20, 1), hop_window(of(0.1, 1), 60, 20)
+    assert (brief.rate, brief.alive) == pytest.approx((full.rate, full.rate))
+    assert rounded(brief, 20) == full
+
+
 def test_groups_that_elements_touch_together():
     assert touched(1, 10) == 1
     assert touched(0.5, 10) == 0.5

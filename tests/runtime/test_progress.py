@@ -25,7 +25,7 @@ PRICES = "SELECT price FROM bid"
 def engine() -> Iterator[Engine]:
     with hw.connect(runner="inprocess", shards=2) as engine:
         engine.sql("CREATE STREAM bid (auction INT, price INT, at INT) ORDERED BY at DISORDER 2")
-        engine.sql("CREATE STREAM other (x INT, ts TIMESTAMP) ORDERED BY ts")
+        engine.sql("CREATE STREAM other (x INT, ts TIMESTAMP) ORDERED BY ts IN ORDER")
         yield engine
 
 
@@ -102,7 +102,7 @@ def test_phases_of_a_tick_are_parts_of_it(engine: Engine):
 def test_the_time_of_the_commit_is_that_of_the_manifest(tmp_path):
     """Operators that take long do not make it longer."""
     with hw.connect(runner="inprocess", checkpoint=tmp_path) as engine:
-        engine.sql("CREATE STREAM bid (auction INT, price INT, at INT) ORDERED BY at")
+        engine.sql("CREATE STREAM bid (auction INT, price INT, at INT) ORDERED BY at IN ORDER")
         engine.sql(COUNTS).start(hw.sinks.noop())
         engine.push("bid", bids(1))
         engine.push("bid", bids(2))
@@ -189,7 +189,7 @@ def test_the_bar_is_full_when_all_is_done(engine: Engine, total: int | None):
 
 
 def test_a_finite_input_is_run_with_a_bar(engine: Engine, capsys: pytest.CaptureFixture):
-    engine.sql("CREATE STREAM tick (at TIMESTAMP, n BIGINT) SOURCE rate(1000000, rows => 100) ORDERED BY at")
+    engine.sql("CREATE STREAM tick (at TIMESTAMP, n BIGINT) SOURCE rate(1000000, rows => 100) ORDERED BY at IN ORDER")
     engine.sql("SELECT n FROM tick").start()
     assert engine.finite
     engine.run_to_end(progress=True)

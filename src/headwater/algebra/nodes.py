@@ -104,13 +104,16 @@ class _Unary(Plan):
 class Source(Plan):
     """A registered stream.
 
-    ``chronons``: every element is valid for one instant; ``revisable``: elements may be adjusted.
+    ``chronons``: every element is valid for one instant; ``revisable``: elements may be adjusted; ``unordered``: a change
+    may come before the element that it changes; ``checked``: one that does is a mistake.
     """
 
     name: str
     columns: Schema
     chronons: bool = False
     revisable: bool = True
+    unordered: bool = False
+    checked: bool = False
 
     def _schema(self) -> Schema:
         return self.columns
@@ -304,7 +307,7 @@ class HopWindow(Plan):
     """TUMBLE and HOP: a row at t belongs to every window [k*slide + offset, k*slide + offset + size) that contains t.
 
     One copy a window, with the window's ends as columns, valid from the window's end until the next report:
-    [window_end, window_end + slide). A row counts at each of its instants.
+    [window_end, window_end + slide), or for a shorter ``lifetime``. A row counts at each of its instants.
     """
 
     input: Plan = field(metadata=_INPUT)
@@ -315,6 +318,13 @@ class HopWindow(Plan):
     end: str = "window_end"
     time: pa.DataType = _TIMESTAMP
     """TIMESTAMP, or BIGINT where instants have no unit."""
+    lifetime: int | None = None
+    """How long a copy is valid, at most the slide, so that one window is reported at a time; None: until the next report."""
+
+    @property
+    def shown(self) -> int:
+        """How long a copy is valid."""
+        return self.slide if self.lifetime is None else self.lifetime
 
     def _schema(self) -> Schema:
         return _with_window(self)

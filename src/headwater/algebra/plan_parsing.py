@@ -127,7 +127,9 @@ def _function(cursor: Cursor) -> UserFunction:
 def _source(cursor: Cursor) -> n.Plan:
     name, columns = cursor.plain_name("the name of a stream"), cursor.schema()
     chronons = cursor.accept("chronons")
-    return n.Source(name, columns, chronons=chronons, revisable=not cursor.accept("final"))
+    revisable = not cursor.accept("final")
+    unordered, checked = cursor.accept("unordered"), cursor.accept("checked")
+    return n.Source(name, columns, chronons=chronons, revisable=revisable, unordered=unordered, checked=checked)
 
 
 def _constant(cursor: Cursor) -> n.Plan:
@@ -277,7 +279,19 @@ def _hop_window(cursor: Cursor, below: n.Plan) -> n.Plan:
     size = cursor.integer("a number of instants")
     cursor.expect("slide")
     slide = cursor.integer("a number of instants")
-    return n.HopWindow(below, size, slide, _offset(cursor), *_ends(cursor))
+    offset, lifetime = _offset(cursor), _lifetime(cursor, slide)
+    return n.HopWindow(below, size, slide, offset, *_ends(cursor), lifetime)
+
+
+def _lifetime(cursor: Cursor, slide: int) -> int | None:
+    if not cursor.accept("lifetime"):
+        return None
+    start = cursor.at
+    lifetime = cursor.integer("a number of instants")
+    if not 1 <= lifetime <= slide:
+        message = f"expected a lifetime from 1 to the slide, {slide}, found {lifetime}"
+        raise cursor.mistake(message, at=start, length=cursor.at - start)
+    return lifetime
 
 
 def _session_window(cursor: Cursor, below: n.Plan) -> n.Plan:

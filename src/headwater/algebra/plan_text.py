@@ -120,6 +120,7 @@ def _line(plan: n.Plan) -> str:
 @_line.register
 def _(plan: n.Source) -> str:
     flags = f"{' chronons' if plan.chronons else ''}{'' if plan.revisable else ' final'}"
+    flags += f"{' unordered' if plan.unordered else ''}{' checked' if plan.checked else ''}"
     return f"source {_plain(plan.name)} {_schema(plan.columns)}{flags}"
 
 
@@ -207,7 +208,8 @@ def _(plan: n.RowWindow) -> str:
 
 @_line.register
 def _(plan: n.HopWindow) -> str:
-    return f"hop size {plan.size} slide {plan.slide}{_offset(plan)}{_ends(plan)}"
+    lifetime = f" lifetime {plan.lifetime}" if plan.lifetime is not None else ""
+    return f"hop size {plan.size} slide {plan.slide}{_offset(plan)}{lifetime}{_ends(plan)}"
 
 
 @_line.register

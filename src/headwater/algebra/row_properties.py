@@ -364,7 +364,7 @@ def _(plan: n.RowWindow, below: Rows) -> Rows:
 
 @_rows.register
 def _(plan: n.HopWindow, below: Rows) -> Rows:
-    """At every instant one window is reported, so all rows have its ends; keys survive if it is one instant long."""
+    """At no instant two windows are reported, so all rows have its ends; keys survive if it is one instant long."""
     ends = (plan.start, plan.end)
     schema = _with_fields(below, *(Field(name, plan.time, nullable=False) for name in ends))
     if plan.size == 1:

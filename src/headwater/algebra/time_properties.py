@@ -59,8 +59,8 @@ def _lifetime(plan: n.Plan, inputs: Sequence[Times]) -> int | None:
             return 1 if 1 in (inputs[0].lifetime, inputs[1].lifetime) else None
         case n.Istream() | n.Dstream() | n.ToPositiveNegative() | n.Sample() | n.Stamp():
             return 1
-        case n.HopWindow(slide=slide):
-            return slide
+        case n.HopWindow(shown=shown):
+            return shown
         case n.TimeWindow(size=size, slide=slide):
             # Over elements that end the window sees chronons; an endless one would fill it for ever.
             return _rounded(size, slide) if inputs[0].ends else None

@@ -57,9 +57,10 @@ def _label(plan: n.Plan, timed: bool) -> str:
         case n.RowWindow(rows=rows, slide=slide, partition=partition):
             sliding = f" SLIDE {slide:,}" if slide != 1 else ""
             return f"Window {_by('PARTITION BY', partition)}ROWS {rows:,}{sliding}"
-        case n.HopWindow(size=size, slide=slide):
+        case n.HopWindow(size=size, slide=slide, lifetime=lifetime):
             kind = "Tumble" if size == slide else f"Hop by {length(slide, timed=timed)}, size"
-            return f"{kind} {length(size, timed=timed)}"
+            shown = f", shown for {length(lifetime, timed=timed)}" if lifetime is not None else ""
+            return f"{kind} {length(size, timed=timed)}{shown}"
         case n.SessionWindow(gap=gap, partition=partition):
             return f"Session {_by('PARTITION BY', partition)}gap {length(gap, timed=timed)}"
         case n.TopK():

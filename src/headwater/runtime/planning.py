@@ -8,10 +8,12 @@ from attrs import evolve
 
 from headwater.algebra.nodes import Plan, Source
 from headwater.errors import HeadwaterError
+from headwater.language.changes import recorded_table
 from headwater.language.text import did_you_mean
 from headwater.model.element import Adjust, Insert
 from headwater.optimizer.cost import Statistics
 from headwater.optimizer.optimize import Optimized, optimize, rules
+from headwater.runtime.early_windows import with_early_windows
 from headwater.runtime.pre_aggregation import with_partials
 from headwater.settings import Settings
 
@@ -25,8 +27,9 @@ def over_recorded(plan: Plan, chronons: Mapping[str, bool]) -> Plan:
     """The plan over streams as they were recorded, whatever their declarations let expect. Anything may be revised."""
     done: dict[Plan, Plan] = {}
     for node in plan.walk():
-        if isinstance(node, Source):
-            done[node] = evolve(node, chronons=chronons[node.name], revisable=True)
+        source = node if isinstance(node, Source) else recorded_table(node)
+        if source is not None:
+            done[node] = evolve(source, chronons=chronons[source.name], revisable=True, checked=False)
         else:
             done[node] = node.with_new_inputs(done[child] for child in node.inputs)
     return done[plan]
@@ -45,8 +48,9 @@ def runnable(plan: Plan, settings: Settings) -> Plan:
 
 
 def deployed(plan: Plan, settings: Settings) -> Plan:
-    """An optimized plan, with rows put together where they come in."""
-    return plan if settings.optimizer == "off" else with_partials(plan)
+    """An optimized plan whose windows are final when they end, with rows put together where they come in."""
+    early = with_early_windows(plan)
+    return early if settings.optimizer == "off" else with_partials(early)
 
 
 def switched_off(settings: Settings) -> tuple[str, ...]:

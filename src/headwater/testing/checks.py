@@ -2,7 +2,8 @@
 
 Each trial runs the plan over the same streams in other clothes: cut into other ticks, arriving in another order, on
 more shards, on files, taken down and up again on other shards, with elements that are all removed again, far in the
-future. Every trial must keep its promises tick by tick and end with the history that the oracle gives.
+future, with rows that wait before they are seen. Every trial must keep its promises tick by tick and end with the history
+that the oracle gives.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from attrs import field, frozen
 
 from headwater.algebra.nodes import Plan
 from headwater.errors import StreamError
+from headwater.language.consistency import MIDDLE, STRONG, Consistency, Level
 from headwater.model.delta import Delta
 from headwater.model.element import Adjust, Element, Insert, Stable
 from headwater.model.history import History, show
@@ -36,6 +38,7 @@ Tick = Mapping[str, Sequence[Element]]
 """What each source brings in one tick."""
 
 _DIGITS = 9
+_LONG = 10_000  # longer than any stream here
 _FAR = 1_700_000_000_000_000  # microseconds: where timestamps of our days lie
 
 
@@ -58,9 +61,17 @@ class Trial:
     """A tick after which a speculative answer is compared with the answer over the input so far."""
     restarts: Mapping[int, int] = field(factory=dict)
     """Ticks after which all state is saved and read back elsewhere, and on how many shards it goes on."""
+    block: Consistency | None = field(default=None)
+    """A level between strong and middle."""
+    in_levels: bool = False
+    """Cut into levels as on Spark, and every tick into portions of a few rows?"""
+
+    @property
+    def consistency(self) -> Consistency:
+        return self.block or (MIDDLE if self.speculative else STRONG)
 
     def __str__(self) -> str:
-        form = "speculative" if self.speculative else "strong"
+        form = str(self.consistency).lower()
         lines = [f"{form}, {self.name}, {self.shards} shard(s){', on files' if self.on_files else ''}; ticks:"]
         for i, tick in enumerate(self.ticks):
             restart = f"  then restarted on {self.restarts[i]} shard(s)" if i in self.restarts else ""
@@ -113,7 +124,7 @@ def _before(trial: Trial) -> Streams:
 # -- the trials -----------------------------------------------------------------------------------------------------
 
 
-KINDS = ("as given", "reordered", "ghosts", "2 shards", "5 shards", "levels", "later", "files", "restarted")
+KINDS = ("as given", "reordered", "ghosts", "2 shards", "5 shards", "levels", "later", "files", "restarted", "block")
 
 
 def _trials(case: Case, kinds: Sequence[str]) -> Iterator[Trial]:
@@ -121,12 +132,14 @@ def _trials(case: Case, kinds: Sequence[str]) -> Iterator[Trial]:
     lasting = {n for n, s in case.streams.items() if any(INFINITY in _ends(e) for e in s)}
     prompt = is_prompt(case.plan, lasting)
     for speculative in (False, True):
-        chosen = kinds or [_chosen(dice)]
+        chosen = [kind for kind in kinds or [_chosen(dice, speculative=speculative)] if speculative or kind != "block"]
         yield from (_trial(case, dice, name, speculative=speculative, look=speculative and prompt) for name in chosen)
 
 
-def _chosen(dice: Choices) -> str:
-    return dice.pick(KINDS[-2:]) if dice.chance(4) else dice.pick(("as given", *KINDS[:-2]))  # files are slow
+def _chosen(dice: Choices, *, speculative: bool) -> str:
+    if dice.chance(4):
+        return dice.pick(KINDS[-3:-1])  # files are slow
+    return dice.pick(("as given", *KINDS[:-3], *(KINDS[-1:] if speculative else ())))  # a strong answer waits anyway
 
 
 def _ends(element: Element) -> tuple[int, ...]:
@@ -148,7 +161,7 @@ def _trial(case: Case, dice: Choices, name: str, *, speculative: bool, look: boo
     elif name == "later":
         later = _FAR - _FAR % period(case.plan)
         streams = {n: shift(s, later) for n, s in streams.items()}
-    shards = {"2 shards": 2, "5 shards": 5, "levels": 3}.get(name, 1)
+    shards = dice.pick([1, 3]) if name == "block" else {"2 shards": 2, "5 shards": 5, "levels": 3}.get(name, 1)
     ticks = _ticks(dice, streams)
     restarts: dict[int, int] = {}
     if name == "restarted":
@@ -157,7 +170,12 @@ def _trial(case: Case, dice: Choices, name: str, *, speculative: bool, look: boo
     # What an operator has seen of time is known a shard, so one shard only; and the oracle's instants begin at 0.
     look_at = dice.integer(0, len(ticks) - 1) if look and shards == 1 and not later else None
     on_files = name in ("files", "restarted")
-    return Trial(name, ticks, speculative, shards, on_files, later, look_at, restarts)
+    block = None
+    if speculative and (name == "block" or (name == "restarted" and dice.chance(50))):
+        # So much is remembered that nothing is forgotten: then the history is that of any other level.
+        block, look_at = Consistency(Level.BLOCK, dice.integer(1, 8), dice.pick([INFINITY, _LONG])), None
+    in_levels = name == "levels" or (name == "block" and dice.chance(50))
+    return Trial(name, ticks, speculative, shards, on_files, later, look_at, restarts, block, in_levels)
 
 
 def _ticks(dice: Choices, streams: Streams) -> list[Tick]:
@@ -187,10 +205,11 @@ class _Run:
             self._check(expected, self._runner(None))
 
     def _runner(self, store: Store | None) -> Runner | StepRunner:
-        if self.trial.name == "levels":  # cut into levels as on Spark, and every tick into portions of a few rows
-            query = Stepped("q", self.plan, self.trial.speculative)
+        if self.trial.in_levels:
+            query = Stepped("q", self.plan, consistency=self.trial.consistency)
             return StepRunner([query], shards=self.trial.shards, portion=4)
-        return Runner({"q": self.plan}, speculative=self.trial.speculative, store=store, shards=self.trial.shards)
+        level = self.trial.consistency
+        return Runner({"q": self.plan}, consistency=level, store=store, shards=self.trial.shards)
 
     def _check(self, expected: History, runner: Runner | StepRunner) -> None:
         for i, tick in enumerate(self.trial.ticks):

@@ -294,15 +294,16 @@ class _Query:
 
     @_sql.register
     def _(self, plan: HopWindow, below: str) -> str:
-        # At each instant the one window that ended last is reported, with what was valid in it.
+        # At each instant the one window that ended last is reported, with what was valid in it, while it is shown.
         late = f"(i._now - {plan.offset + plan.size})"
-        end = f"(i._now - ({late} % {plan.slide} + {plan.slide}) % {plan.slide})"
+        since = f"(({late} % {plan.slide} + {plan.slide}) % {plan.slide})"
+        end = f"(i._now - {since})"
         start = f"({end} - {plan.size})"
         return (
             f"SELECT i._t, {_columns(plan.input)}, {_instant(start, plan.time)} AS {_quote(plan.start)},"
             f" {_instant(end, plan.time)} AS {_quote(plan.end)} FROM {below} b"
             f" JOIN instants i ON i._run = b._t // {self.stride}"
-            f" AND {start} <= b._t % {self.stride} AND b._t % {self.stride} < {end}"
+            f" AND {start} <= b._t % {self.stride} AND b._t % {self.stride} < {end} AND {since} < {plan.shown}"
         )
 
     @_sql.register

@@ -259,7 +259,8 @@ def top_k(choices: Choices, plan: Plan, *, limit: int | None = None, ranked: boo
 
 def hop_window(choices: Choices, plan: Plan) -> HopWindow:
     size, slide = choices.pick([4, 2, 3, 5, 1]), choices.pick([2, 4, 1, 3, 5, 7])
-    return HopWindow(plan, size, slide, choices.pick([0, 0, 1, -3]), *_window_columns(choices, plan))
+    offset, lifetime = choices.pick([0, 0, 1, -3]), choices.pick([None, None, 1, (slide + 1) // 2])
+    return HopWindow(plan, size, slide, offset, *_window_columns(choices, plan), lifetime)
 
 
 def session_window(choices: Choices, plan: Plan) -> SessionWindow:

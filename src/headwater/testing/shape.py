@@ -47,7 +47,7 @@ def extent(plan: Plan) -> int:
     if isinstance(plan, TimeWindow):
         return below + plan.slide + (0 if plan.unbounded else plan.size)
     if isinstance(plan, HopWindow):
-        return below + plan.size + plan.slide
+        return below + plan.size + plan.shown
     if isinstance(plan, SessionWindow):
         return below + plan.gap
     if isinstance(plan, Granularity):

@@ -128,8 +128,9 @@ def split(stream: Characteristics, length: float) -> Characteristics:
 
 def rounded(stream: Characteristics, granule: float) -> Characteristics:
     """OF 22.9: what is shorter than a granule survives with probability l/ĝ, and then lasts for a granule."""
-    if granule <= stream.granule:
-        return stream
+    if granule <= stream.granule:  # all of it begins at multiples already
+        alive = max(stream.alive, stream.rate * granule)
+        return Characteristics(stream.rate, alive, stream.granule, stream.endless)
     rate = stream.rate * min(1.0, stream.lifetime / granule)
     return Characteristics(rate, stream.alive, granule, stream.endless)
 
@@ -150,10 +151,10 @@ def row_window(stream: Characteristics, rows: float, partitions: float = 1.0, sl
     return Characteristics(stream.rate * seen, partitions * rows if stream.rate else stream.alive, stream.granule)
 
 
-def hop_window(stream: Characteristics, size: float, slide: float) -> Characteristics:
-    """Ours: a copy for each of the size/slide windows that hold the row, shown until the next report."""
+def hop_window(stream: Characteristics, size: float, slide: float, shown: float | None = None) -> Characteristics:
+    """Ours: a copy for each of the size/slide windows that hold the row, shown until the next report, or less long."""
     rate = stream.rate * size / slide
-    return Characteristics(rate, rate * slide, slide)
+    return Characteristics(rate, rate * (slide if shown is None else shown), slide)
 
 
 def session_wait(rate: float, gap: float) -> float:

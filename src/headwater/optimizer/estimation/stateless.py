@@ -200,7 +200,7 @@ def time_window(plan: n.TimeWindow, below: Estimate) -> Estimate:
 def hop_window(plan: n.HopWindow, below: Estimate) -> Estimate:
     """All that is valid at an instant belongs to one window: its ends have one value."""
     chronons, cost = instants_of(below)
-    stream = of.hop_window(chronons, plan.size, plan.slide)
+    stream = of.hop_window(chronons, plan.size, plan.slide, plan.shown)
     ends = dict.fromkeys((plan.start, plan.end), Column(1.0, 0.0, 8.0, True))
     cost += resources.split_cost(chronons.rate * below.churn, stream.rate * below.churn)
     columns = {**lasting(below.columns), **ends}

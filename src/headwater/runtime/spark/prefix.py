@@ -115,7 +115,8 @@ def frontier_above(plan: n.Plan, frontier: int) -> int:
             operator: Operator = TimeWindowOperator(plan.schema, size, slide)
         case n.HopWindow():
             names = {"start": plan.start, "end": plan.end, "time": plan.time}
-            operator = HopWindowOperator(plan.input.schema, plan.size, plan.slide, plan.offset, **names)
+            steps = (plan.size, plan.slide, plan.offset)
+            operator = HopWindowOperator(plan.input.schema, *steps, **names, lifetime=plan.lifetime)
         case n.Granularity(granule=granule, offset=offset):
             operator = GranularityOperator(plan.schema, granule, offset)
         case _:
@@ -302,7 +303,7 @@ def _hopped(plan: n.HopWindow, frame: DataFrame) -> DataFrame:
         f"{_instant(name, plan.time)} AS {quoted(own)}" for name, own in ((_BEGINS, plan.start), (_ENDS, plan.end))
     ]
     hopped = copies.selectExpr(
-        *names, *columns, f"{_ENDS} AS {start}", f"{_later(_ENDS, slide)} AS {quoted(END)}", quoted(WEIGHT)
+        *names, *columns, f"{_ENDS} AS {start}", f"{_later(_ENDS, plan.shown)} AS {quoted(END)}", quoted(WEIGHT)
     )
     return hopped.filter(f"{start} < {quoted(END)}")
 
