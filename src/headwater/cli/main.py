@@ -276,6 +276,8 @@ class Bench(StrEnum):
     DRIFT = "drift"
     PLANNER = "planner"
     ENGINE = "engine"
+    TIME = "time"
+    CONSISTENCY = "consistency"
 
 
 @app.command("bench")
@@ -284,7 +286,8 @@ def _bench(
         Bench,
         typer.Argument(
             help="kernels: rows a second an operator; state: ticks as it grows; drift: a long sum; planner: text to plan; "
-            "engine: all of it, beside Spark, Flink and DuckDB."
+            "engine: all of it, beside Spark, Flink and DuckDB; time: how soon rows are final, simulated; "
+            "consistency: what each level costs and brings."
         ),
     ],
     rows: Annotated[
@@ -300,7 +303,7 @@ def _bench(
     query: Annotated[list[str] | None, typer.Option("--query", help="engine: only these, by name.")] = None,
     engine: Annotated[list[str] | None, typer.Option("--engine", help="engine: only these, by name.")] = None,
     cache: Annotated[Path | None, typer.Option("--cache", help="engine: folder for the data and for Flink.")] = None,
-    markdown: Annotated[bool, typer.Option("--markdown", help="engine: Markdown instead of a table.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="engine, time, consistency: as Markdown.")] = False,
     latency: Annotated[bool, typer.Option("--latency", help="engine: the time of a tick, of Headwater alone.")] = False,
 ) -> None:
     """Measure Headwater on this machine; one run, one table."""
@@ -309,12 +312,22 @@ def _bench(
     from headwater.errors import HeadwaterError
 
     out = Console(width=150)
+    said = " ".join(["headwater", *sys.argv[1:]])
+    if what is Bench.TIME:
+        from headwater.bench.time import command as simulations
+
+        simulations.run(out, markdown=markdown, command=said)
+        return
+    if what is Bench.CONSISTENCY:
+        from headwater.bench.consistency import command as levels
+
+        levels.run(out, markdown=markdown, command=said)
+        return
     if what is not Bench.ENGINE:
         out.print(_run_bench(what, rows))
         return
     from headwater.bench.engine import command
 
-    said = " ".join(["headwater", *sys.argv[1:]])
     asked = command.Options(
         rows or command.ROWS, repeat, limit, tuple(query or ()), tuple(engine or ()), cache, markdown, said
     )

@@ -104,6 +104,8 @@ def _run(engine: Engine, text: str, options: Options, make_sink: Callable[[str],
         else:
             limit = "" if options.seconds is None else f" for {options.seconds:g} seconds"
             many = len(found.queries)
+            for notice in dict.fromkeys(notice for run in engine.runs.values() for notice in run.notices):
+                say(str(notice))
             say(f"running {many} {'query' if many == 1 else 'queries'}{limit}; Ctrl-C ends it")
             engine.wait(options.seconds)
             _say_done(engine)

@@ -7,6 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from headwater.clock.progress import Progress
 from headwater.errors import InputError
 from headwater.language.introspection import Answer
 from headwater.model.time import BEGINNING, INFINITY
@@ -41,10 +42,11 @@ def read_state(folder: str | Path) -> dict[str, Any]:
 
 def _streams(manifest: Manifest) -> list[dict[str, Any]]:
     units = manifest.described.get("streams", {})
-    names = {**manifest.clocks, **manifest.frontiers, **manifest.counts, **manifest.batches}
+    clocks = {name: Progress.from_manifest(its) for name, its in manifest.clock.get("streams", {}).items()}
+    names = {**clocks, **manifest.frontiers, **manifest.counts, **manifest.batches}
     found = []
     for name in sorted(names):
-        counts, clock = manifest.counts.get(name, {}), manifest.clocks.get(name)
+        counts, clock = manifest.counts.get(name, {}), clocks.get(name)
         batch = manifest.batches.get(name) or {}
         found.append(
             {
@@ -55,8 +57,9 @@ def _streams(manifest: Manifest) -> list[dict[str, Any]]:
                 "newest": _instant(manifest.newest.get(name, BEGINNING)),
                 "frontier": _instant(clock.frontier if clock else manifest.frontiers.get(name, BEGINNING)),
                 "timestamps": units.get(name, True),
-                "disorder": clock.disorder if clock else None,
-                "partitions": len(clock.newest) if clock else 0,
+                "because": clock.reason if clock else "",
+                "late_by": dict(clock.late) if clock else {},
+                "partitions": len(clock.parts) if clock else 0,
                 "batch": batch.get("batch"),
                 "offset": batch.get("offset"),
             }
@@ -69,7 +72,7 @@ def _queries(manifest: Manifest) -> list[dict[str, Any]]:
     return [
         {
             "query": name,
-            "consistency": "middle" if its.get("speculative") else "strong",
+            "consistency": its["consistency"].lower(),
             "since": its["since"],
             "frontier": _instant(its["frontier"]),
             "timestamps": units.get(name, True),

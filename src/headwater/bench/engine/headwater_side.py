@@ -26,7 +26,7 @@ _COLUMNS = {
     "bid": "auction BIGINT, bidder BIGINT, price BIGINT, ts TIMESTAMP",
     "auction": "id BIGINT, seller BIGINT, ts TIMESTAMP, expires TIMESTAMP",
 }
-TICK_ROWS = 2_000_000
+TICK_ROWS = 5_000_000
 """So many bids a tick: as many as Headwater takes by itself when it is behind."""
 _OPTIONS = {"parquet": "", "csv": ", header => false"}
 
@@ -114,7 +114,7 @@ class Ticking:
             for stream in streams:
                 (self._folder / stream).mkdir()
                 source = f"SOURCE parquet('{self._folder / stream}')" if job else ""
-                self._engine.sql(f"CREATE STREAM {stream} ({_COLUMNS[stream]}) {source} ORDERED BY ts")
+                self._engine.sql(f"CREATE STREAM {stream} ({_COLUMNS[stream]}) {source} ORDERED BY ts IN ORDER")
             with self._engine.held():
                 for number, query in enumerate(queries):
                     self._engine.sql(query, name=f"q{number}").start(sinks.noop())
