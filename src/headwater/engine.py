@@ -10,19 +10,17 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-from attrs import evolve
-
 from headwater.algebra.nodes import Plan, Source
+from headwater.clock.guarantees import notices_of_query
+from headwater.clock.wall import VirtualClock, WallClock
 from headwater.errors import HeadwaterError, InputError
 from headwater.language.binder import bind_script
 from headwater.language.catalog import Catalog, Derived, Kind, Stream
-from headwater.language.introspection import Explain
+from headwater.language.introspection import Answer, Explain
+from headwater.language.notices import Notice
 from headwater.language.script import Query as BoundQuery
 from headwater.language.script import Script
-from headwater.language.text import did_you_mean
-from headwater.language.time_clauses import Disorder
-from headwater.model.durations import instants_in
+from headwater.model.schema import Schema
 from headwater.query import Query, Run
 from headwater.query import Script as QueryScript
 from headwater.runtime.core import SMALL_TICK, Core, Delivery
@@ -34,13 +32,13 @@ from headwater.runtime.planning import runnable
 from headwater.runtime.progress import EngineProgress, engine_progress
 from headwater.runtime.progress_bar import ProgressBar
 from headwater.runtime.reading import StreamTask
+from headwater.runtime.shown_streams import with_counts
 from headwater.runtime.spark.native_parts import is_stateless, marked
 from headwater.settings import Settings
 from headwater.sinks.base import Output, Sink
-from headwater.sources.base import Malformed, Piece
+from headwater.sources.base import Malformed
 from headwater.sources.base import Source as StreamSource
-from headwater.sources.intake import Intake
-from headwater.sources.memory import as_table
+from headwater.sources.memory import PushedSource, as_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -61,6 +59,7 @@ def connect(
     small_tick: int = SMALL_TICK,
     keep: int = 3,
     sync: bool = False,
+    clock: WallClock | None = None,
 ) -> Engine:
     """An engine: on local Spark, on a cluster, on a session of yours, or in this process alone.
 
@@ -84,18 +83,23 @@ def connect(
         So many manifests stay in the checkpoint.
     sync
         Wait for the disk at every commit: survives a loss of power, not only of the process.
+    clock
+        The wall clock to go by; the system's if nothing is said. ``VirtualClock`` is moved by hand.
     """
     if runner not in ("spark", "inprocess"):
         raise InputError("UNKNOWN_RUNNER", f'there is no runner "{runner}"', hint='There are "spark" and "inprocess".')
     if runner == "inprocess":
-        core = Core(shards=shards or 1, checkpoint=checkpoint, durable=checkpoint is not None, keep=keep, sync=sync)
+        durable = checkpoint is not None
+        core = Core(shards=shards or 1, checkpoint=checkpoint, durable=durable, keep=keep, sync=sync, wall=clock)
         return Engine(core, None)
     from headwater.runtime.spark.job import SparkExecutor
     from headwater.runtime.spark.session import open_session
 
     session = open_session(master, spark, shards=shards, config=config)
     try:
-        core = Core(shards=session.shards, checkpoint=checkpoint, small_tick=small_tick, keep=keep, sync=sync)
+        core = Core(
+            shards=session.shards, checkpoint=checkpoint, small_tick=small_tick, keep=keep, sync=sync, wall=clock
+        )
         assert core.checkpoint is not None
         core.use(SparkExecutor(session, exchange=core.checkpoint.exchange))
     except BaseException:
@@ -110,6 +114,9 @@ class Engine:
     def __init__(self, core: Core, session: SessionHandle | None) -> None:
         self._core, self._session = core, session
         self._loop = Loop(core, self._polled)
+        core.drained = self._taken_until
+        if isinstance(core.wall, VirtualClock):
+            core.wall.subscribe(self._loop.wake)
         self._catalog, self._settings = Catalog(), Settings()
         self._sources: dict[str, StreamSource] = {}
         self._taken_in: dict[str, Stream] = {}
@@ -137,9 +144,7 @@ class Engine:
             views = {q.name for q in script.named if (e := script.catalog.get(q.name)) and e.kind is Kind.VIEW}
             found = [q for q in script.named if q.name not in views]
             found += [script.result] if script.result is not None else []
-            answers = tuple(
-                self.explain(a, script.settings) if isinstance(a, Explain) else str(a) for a in script.answers
-            )
+            answers = tuple(self._told(answer, script.settings) for answer in script.answers)
             return QueryScript(tuple(self._query(q, script) for q in found), answers, script.notices)
 
     def register(
@@ -148,27 +153,24 @@ class Engine:
         frame: DataFrame,
         *,
         time: str | None = None,
-        disorder: str | int = 0,
+        disorder: str | int | None = None,
         partition: str | None = None,
         malformed: Malformed = "fail",
+        changes: str | None = None,
+        key: Sequence[str] = (),
     ) -> None:
         """Make a streaming DataFrame of Spark's a stream, ordered by one of its columns.
 
-        ``disorder``: how much older than the newest a row may be (``"2 seconds"``, or a plain number for a numeric time);
-        ``partition``: a column whose values have a clock each; ``malformed``: ``"fail"`` or ``"divert"``.
+        ``disorder``: how much older than the newest a row may be (``"2 seconds"``, or a plain number for a numeric time;
+        None: that is learned from the rows); ``partition``: a column whose values have a clock each; ``malformed``:
+        ``"fail"`` or ``"divert"``; ``changes``: how rows tell of changes, ``"headwater"`` or ``"debezium"``, with a ``key``.
         """
-        from headwater.sources.dataframe import DataFrameSource
+        from headwater.sources.dataframe import DataFrameSource, declared
 
         source = DataFrameSource(frame, malformed=malformed)
-        stream = Stream(name, source.schema, time=time)
-        if time is not None and time not in source.schema.names:
-            raise InputError(
-                "UNKNOWN_COLUMN",
-                f'the DataFrame has no column "{time}" to order stream "{name}" by',
-                hint=did_you_mean(time, source.schema.names) or f"It has {', '.join(source.schema.names)}.",
-            )
-        bound = instants_in(disorder, timestamps=stream.has_unit, what=f'the disorder of stream "{name}"')
-        stream = evolve(stream, clauses=(Disorder(bound),) if bound else ())
+        stream = declared(
+            name, source.schema, time=time, disorder=disorder, changes=changes, key=key, malformed=malformed
+        )
         with self._lock:
             if self._catalog.get(name) is not None:
                 raise InputError("DUPLICATE_NAME", f'there is a stream "{name}" already', hint="DROP it first.")
@@ -181,7 +183,8 @@ class Engine:
         ``frontier`` promises that nothing before it comes any more. Returns when the tick is delivered, unless told not to.
         """
         entry = self._catalog.get(stream)
-        if not isinstance(entry, Stream) or entry.name in self._sources or self._gets_late_rows(entry):
+        source = self._sources.get(entry.name, PushedSource(Schema(()))) if isinstance(entry, Stream) else None
+        if not isinstance(entry, Stream) or not isinstance(source, PushedSource) or self._gets_late_rows(entry):
             raise InputError(
                 "CANNOT_PUSH",
                 f'"{stream}" is no stream to push into',
@@ -191,12 +194,10 @@ class Engine:
             feed = self._feeds.get(entry.name)
             if not isinstance(feed, PushedFeed):
                 self._taken_in[entry.name] = entry
-                self._core.add_stream(self._task(entry, None, None))
+                self._core.add_stream(StreamTask.of(entry, source))
                 feed = self._feeds[entry.name] = PushedFeed(entry.name)
-        table = as_table(rows, entry.schema)
-        pieces = [Piece(batch, promise=frontier) for batch in table.to_batches() or _nothing(table)]
-        delivery = feed.delivery(pieces)
-        self._submit(delivery, wait=wait)
+        table = as_table(rows, entry.brought, entry.optional)
+        self._submit(feed.delivery(table, promise=frontier), wait=wait)
 
     # -- running -----------------------------------------------------------------------------------------------------
 
@@ -214,12 +215,20 @@ class Engine:
         if self._session is not None:
             sink.spark = self._session.spark
         with self._loop.held():
-            self._core.start(Running(name, plan, sink, output, since=0, parts=parts))
+            self._core.start(Running(name, plan, sink, output, since=0, parts=parts, consistency=query.consistency))
             self._feed(plan)
         self._loop.start()
         run = Run(query, name, sink, self._core, timestamps=output.timestamps, stop=lambda: self.drop(name))
         self._runs[name] = run
+        run.notices = self._notices_of(plan)
+        for notice in run.notices:
+            log.info('query "%s": %s', name, notice)
         return run
+
+    def _notices_of(self, plan: Plan) -> tuple[Notice, ...]:
+        """What may keep its answers from becoming final."""
+        names = list(dict.fromkeys(node.name for node in plan.walk() if isinstance(node, Source)))
+        return tuple(notices_of_query(self._core.times.clock.rules, names, together=self._core.deployment.together))
 
     def drop(self, name: str) -> None:
         """Stop a query, or give up one that the checkpoint has and that is not started again."""
@@ -304,11 +313,17 @@ class Engine:
     def _bound(self, text: str, folder: Path) -> Script:
         catalog = self._catalog.copy()
         script = bind_script(text, catalog, self._settings)
-        dropped = [name for name in self._runs if _is_dropped(name, self._catalog, catalog)]
+        derived = [name for name in self._runs if isinstance(self._catalog.get(name), Derived)]
+        dropped = [name for name in derived if catalog.get(name) is None]
         self._check_dropped(catalog, [run for run in self._runs.values() if run.name not in dropped])
+        levels = {name: level for name, level in script.altered.items() if name in self._runs}
+        for name, level in levels.items():
+            self._core.deployment.check_level(name, level)
         for name in dropped:
             self.drop(name)
         self._open_sources(catalog, folder)
+        for name, level in levels.items():
+            self._runs[name].set_consistency(level)
         self._catalog, self._settings = catalog, script.settings
         for notice in script.notices:
             log.info("%s", notice)
@@ -321,10 +336,10 @@ class Engine:
         found: BoundQuery | None = script.result or (script.named[-1] if script.named else None)
         if found is not None:
             return self._query(found, script, name)
-        if script.answers:
-            last = script.answers[-1]
-            return self.explain(last, script.settings) if isinstance(last, Explain) else str(last)
-        return None
+        return self._told(script.answers[-1], script.settings) if script.answers else None
+
+    def _told(self, answer: Answer | Explain, settings: Settings) -> str:
+        return self.explain(answer, settings) if isinstance(answer, Explain) else str(with_counts(answer, self._core))
 
     def _check_dropped(self, catalog: Catalog, runs: Sequence[Run]) -> None:
         """What runs must not lose its streams."""
@@ -361,13 +376,7 @@ class Engine:
     def _take_in(self, stream: Stream, source: StreamSource, partition: str | None) -> None:
         self._taken_in[stream.name] = stream
         self._sources[stream.name] = source
-        self._core.add_stream(self._task(stream, source, partition))
-
-    def _task(self, stream: Stream, source: StreamSource | None, partition: str | None) -> StreamTask:
-        intake = Intake.of(stream, source, partition=partition) if source else Intake.of(stream, _Pushed(stream))
-        late = stream.diverts_into or f"{stream.name}_late"
-        reader, parser = (source.reader, source.parser) if source else (None, None)
-        return StreamTask(intake, reader, late, f"{stream.name}_bad", parser)
+        self._core.add_stream(StreamTask.of(stream, source, partition=partition))
 
     def _feed(self, plan: Plan) -> None:
         """Start the sources that a plan reads."""
@@ -382,6 +391,8 @@ class Engine:
             self._feeds[name].start()
 
     def _new_feed(self, name: str, source: StreamSource) -> Feed:
+        if isinstance(source, PushedSource):
+            return PushedFeed(name)
         if self._session is None:
             return PolledFeed(name, source, self._core)
         from headwater.runtime.spark.feed import SparkFeed
@@ -392,6 +403,9 @@ class Engine:
         found = [feed.poll() for feed in list(self._feeds.values()) if isinstance(feed, PolledFeed)]
         return [delivery for delivery in found if delivery is not None]
 
+    def _taken_until(self) -> dict[str, int]:
+        return {name: feed.taken_until() for name, feed in list(self._feeds.items())}
+
     def _stop_unused(self) -> None:
         used = self._read_streams()
         for name in [n for n in self._feeds if n not in used and n in self._sources]:
@@ -399,11 +413,12 @@ class Engine:
 
     def explain(self, request: Explain, settings: Settings) -> str:
         """The text that answers an EXPLAIN, as this engine would run it; see ``Query.explain``."""
-        return explain(request, settings, streams=self._spark_streams(runnable(request.plan, settings)))
+        streams = self._spark_streams(runnable(request.plan, settings))
+        return explain(request, settings, streams=streams, clock=self._core.times.clock)
 
     def _spark_streams(self, plan: Plan) -> list[str]:
         """Streams with whose rows Spark can compute by itself, for this plan."""
-        files = [n for n, source in self._sources.items() if source.suits_spark]
+        files = [n for n, source in self._sources.items() if source.suits_spark and self._is_plain(n)]
         whole = self._session is not None and is_stateless(plan)
         return [*self._row_streams(), *(files if whole else [])]
 
@@ -411,8 +426,11 @@ class Engine:
         """Streams whose rows Spark has as rows of their columns, so that it can compute with them."""
         if self._session is None:
             return []
-        plain = [n for n, source in self._sources.items() if source.reader is None and source.parser is None]
-        return [n for n in plain if n in self._core.streams and self._core.streams[n].intake.time is not None]
+        rows = [n for n, source in self._sources.items() if source.reader is None and source.parser is None]
+        return [n for n in rows if self._is_plain(n) and not isinstance(self._sources[n], PushedSource)]
+
+    def _is_plain(self, stream: str) -> bool:
+        return stream in self._core.streams and self._core.streams[stream].intake.is_plain
 
     def _read_streams(self) -> set[str]:
         """What queries read, and the streams whose late or malformed rows they read."""
@@ -433,9 +451,7 @@ class Engine:
             while not feed.drained():
                 self._raise_failure()
                 self._loop.pause()
-        while not self._loop.idle():
-            self._raise_failure()
-            self._loop.pause()
+        self._loop.settle()
         self._raise_failure()
 
     def _bar(self) -> ProgressBar:
@@ -481,20 +497,3 @@ class Engine:
         failures = (feed.failure() for feed in list(self._feeds.values()) if hasattr(feed, "failure"))
         for problem in filter(None, failures):
             raise problem
-
-
-def _is_dropped(query: str, before: Catalog, after: Catalog) -> bool:
-    """Was it defined by CREATE STREAM … AS, and has that been dropped?"""
-    return isinstance(before.get(query), Derived) and after.get(query) is None
-
-
-class _Pushed(StreamSource):
-    """A stream whose rows are pushed by hand."""
-
-    def __init__(self, stream: Stream) -> None:
-        self.schema = stream.schema
-
-
-def _nothing(table: pa.Table) -> list[pa.RecordBatch]:
-    """A promise alone."""
-    return [pa.RecordBatch.from_pylist([], schema=table.schema)]

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from attrs import define, field, frozen
 
 from headwater.errors import InputError
-from headwater.language.consistency import MIDDLE, STRONG, Consistency
+from headwater.language.consistency import STRONG, Consistency
 from headwater.language.introspection import Explain, ExplainFormat, ExplainLevel
+from headwater.language.levels import level_of
 from headwater.language.notices import Notice
 from headwater.model.schema import Schema
 from headwater.result import Result
@@ -44,15 +45,8 @@ class Query:
 
     @property
     def speculative(self) -> bool:
-        """Does it answer at once and repair later (MIDDLE)? Otherwise only what is final."""
-        asked = self.consistency or STRONG
-        if asked not in (STRONG, MIDDLE):
-            raise InputError(
-                "UNSUPPORTED",
-                f'query "{self.name}" cannot run with CONSISTENCY {asked}',
-                hint="Choose CONSISTENCY STRONG, or CONSISTENCY MIDDLE.",
-            )
-        return asked == MIDDLE
+        """Does it answer before everything is certain, and repair that later? Otherwise (STRONG) only what is final."""
+        return (self.consistency or STRONG) != STRONG
 
     def explain(self, level: str = "optimized", *, format: str = "tree", verbose: bool = False) -> str:
         """How it runs: ``level`` is logical, optimized or physical; ``format`` tree, text, json or mermaid."""
@@ -92,6 +86,8 @@ class Run:
     def __init__(self, query: Query, name: str, sink: Sink, core: Core, *, timestamps: bool, stop: Callable[[], None]):
         self.query, self.name, self.sink = query, name, sink
         self._core, self._timestamps, self._stop = core, timestamps, stop
+        self.notices: tuple[Notice, ...] = ()
+        """What may keep its answers from becoming final, as far as that follows from what is declared."""
 
     @property
     def running(self) -> bool:
@@ -125,6 +121,19 @@ class Run:
     def history(self) -> Result:
         """All rows with their lifetimes. Needs the memory sink."""
         return self._memory("history").history()
+
+    @property
+    def consistency(self) -> Consistency:
+        """The level of consistency that it has now."""
+        return self._core.deployment[self.name].level
+
+    def set_consistency(self, level: str | Consistency) -> None:
+        """Let it go on with another level from the next tick on: ``"MIDDLE"``, ``"BLOCK 5 SECONDS REMEMBER 1 MINUTE"``, …
+
+        A query that was STRONG from its beginning cannot become another one: neither its operators nor its sink have kept
+        what is needed to repair an answer.
+        """
+        self._core.change_level(self.name, level_of(level))
 
     def stop(self) -> None:
         """Let it end; what only this query used is freed."""

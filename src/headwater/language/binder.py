@@ -11,13 +11,14 @@ from sqlglot import exp
 from headwater.errors import SqlError
 from headwater.language.boundedness import check_bounded
 from headwater.language.catalog import Catalog, Derived, Entry, Function, Kind, Stream
-from headwater.language.consistency import bind_consistency
+from headwater.language.consistency import Consistency, bind_consistency
 from headwater.language.declarations import Declaration, check_references, late_stream
 from headwater.language.functions.user_functions import bind_function, functions_of
 from headwater.language.introspection import Answer, Explain
 from headwater.language.notices import Notice
 from headwater.language.parsing.statements import deep_recursion, parse_script
 from headwater.language.parsing.syntax import (
+    AlterQuery,
     CreateFunction,
     CreateStream,
     Describe,
@@ -56,6 +57,7 @@ class _ScriptBinder:
     def __init__(self, text: str, catalog: Catalog, settings: Settings) -> None:
         self.text, self.catalog, self.settings = text, catalog, settings
         self.named: dict[str, Query] = {}
+        self.altered: dict[str, Consistency] = {}
         self.result: Query | None = None
         self.notices: dict[Notice, None] = {}
         self.answers: list[Answer | Explain] = []
@@ -63,7 +65,7 @@ class _ScriptBinder:
 
     def script(self) -> Script:
         named, notices = tuple(self.named.values()), tuple(self.notices)
-        return Script(self.catalog, named, self.result, notices, self.settings, tuple(self.answers))
+        return Script(self.catalog, named, self.result, notices, self.settings, tuple(self.answers), self.altered)
 
     def error(self, node: exp.Expr, code: str, message: str, *, hint: str = "") -> SqlError:
         return error_on(self.text, node, code, message, hint=hint)
@@ -205,6 +207,22 @@ class _ScriptBinder:
             message = f'the bounds of stream "{other.name}" to "{dropped.name}" are gone with it'
             self._notice(Notice("LAPSED_BOUND", message))
 
+    # -- ALTER ------------------------------------------------------------------------------------------------------
+
+    def _alter(self, node: AlterQuery) -> None:
+        found = self.catalog.get(node.this.name)
+        if not isinstance(found, Derived) or found.is_constant:
+            queries = [e.name for e in self.catalog if isinstance(e, Derived) and not e.is_constant]
+            hint = did_you_mean(node.this.name, queries, all_of_them="There are")
+            raise self.error(node.this, "UNKNOWN_QUERY", f'query "{node.this.name}" does not exist', hint=hint)
+        level = bind_consistency(self.text, node.args["consistency"])
+        assert level is not None
+        self.catalog.add(evolve(found, consistency=level))
+        self.altered[found.name] = level
+        folded = found.name.casefold()
+        if folded in self.named:
+            self.named[folded] = evolve(self.named[folded], consistency=level)
+
     # -- SET --------------------------------------------------------------------------------------------------------
 
     def _set(self, node: SetOption) -> None:
@@ -230,6 +248,7 @@ class _ScriptBinder:
     _STATEMENTS: ClassVar[dict[type[exp.Expr], Callable[..., None]]] = {
         CreateStream: _create,
         CreateFunction: _create_function,
+        AlterQuery: _alter,
         Drop: _drop,
         SetOption: _set,
         SelectStatement: _select,

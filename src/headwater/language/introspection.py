@@ -16,6 +16,10 @@ from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS
 from headwater.language.time_clauses import HeartbeatFromSource, SentAt
 from headwater.model.schema import Field, sql_name
 
+SHOW_STREAMS = "SHOW STREAMS"
+SHOW_HEARTBEATS = "SHOW HEARTBEATS"
+"""The title of its answer."""
+
 
 @frozen
 class Answer:
@@ -42,6 +46,8 @@ class ExplainLevel(StrEnum):
     OPTIMIZED = "optimized"
     PHYSICAL = "physical"
     """The operators that run."""
+    HEARTBEAT = "heartbeat"
+    """What it waits for: the bounds of its streams, and what follows from them."""
 
 
 class ExplainFormat(StrEnum):
@@ -63,6 +69,8 @@ class Explain:
     format: ExplainFormat = ExplainFormat.TREE
     verbose: bool = False
     consistency: Consistency | None = None
+    streams: tuple[Stream, ...] = field(default=(), eq=False)
+    """All streams that were declared before it."""
 
 
 @frozen
@@ -83,7 +91,7 @@ def show_streams(catalog: Catalog, like: str | None) -> Answer:
         (s.name, _columns(s.fields), (s.time or "") if isinstance(s, Stream) else "", _origin(s), _promises(s))
         for s in _sorted(catalog, (Kind.STREAM,), like)
     ]
-    return Answer("SHOW STREAMS", ("stream", "columns", "time", "source", "promises"), tuple(rows))
+    return Answer(SHOW_STREAMS, ("stream", "columns", "time", "source", "promises"), tuple(rows))
 
 
 def show_tables(catalog: Catalog, like: str | None, kinds: tuple[Kind, ...] = (Kind.TABLE, Kind.VIEW)) -> Answer:

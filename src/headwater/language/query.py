@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from headwater.algebra.nodes import Distinct
 from headwater.errors import SqlError
+from headwater.language import system_views
 from headwater.language.catalog import Catalog, Derived, Stream, UnboundedWindow
 from headwater.language.expressions import ExpressionBinder
 from headwater.language.notices import Notice
@@ -126,7 +127,7 @@ class QueryBinder:
         for defined in reversed(self._ctes):
             if folded in defined:
                 return defined[folded]
-        found = self.catalog.get(node.name)
+        found = system_views.found(self.catalog, node.name)
         if found is None:
             names = [*self.catalog.names(), *(n for d in self._ctes for n in d)]
             hint = did_you_mean(node.name, names, all_of_them="There are")

@@ -7,9 +7,11 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from headwater.errors import SqlError
-from headwater.language.catalog import Catalog, Derived, Entry, Kind
+from headwater.language import system_views
+from headwater.language.catalog import Catalog, Derived, Entry, Kind, Stream
 from headwater.language.consistency import bind_consistency
 from headwater.language.introspection import (
+    SHOW_HEARTBEATS,
     Answer,
     Explain,
     ExplainFormat,
@@ -69,7 +71,8 @@ class Questions:
             consistency = bind_consistency(self.text, node.args.get("consistency"))
         level = ExplainLevel((node.args.get("level") or "OPTIMIZED").lower())
         format_ = ExplainFormat((node.args.get("format") or "TREE").lower())
-        return Explain(name, plan, level, format_, bool(node.args.get("verbose")), consistency)
+        streams = tuple(entry for entry in self.catalog if isinstance(entry, Stream))
+        return Explain(name, plan, level, format_, bool(node.args.get("verbose")), consistency, streams)
 
     # -- SHOW -------------------------------------------------------------------------------------------------------
 
@@ -84,6 +87,8 @@ class Questions:
                 return show_tables(self.catalog, like, (Kind.VIEW,))
             case "QUERIES":
                 return show_queries(self._queries(), like)
+            case "HEARTBEATS":
+                return Answer(SHOW_HEARTBEATS, system_views.HEARTBEATS.schema.names, ())
         return show_functions(self.catalog, like, node.args.get("origin"))
 
     def _queries(self) -> list[ShownQuery]:
@@ -101,7 +106,7 @@ class Questions:
         if not isinstance(node.this, exp.Identifier):
             output, _ = self._bind_query(node.this)
             return describe_fields(RESULT, [Field(c.name, c.type, c.nullable) for c in output.columns])
-        entry = None if kind == "FUNCTION" else self.catalog.get(node.this.name)
+        entry = None if kind == "FUNCTION" else system_views.found(self.catalog, node.this.name)
         if entry is not None:
             self._check_kind(node.this, entry, kind)
             return describe_fields(entry.name, entry.fields, entry)

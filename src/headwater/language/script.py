@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from attrs import field, frozen
 
 from headwater.algebra.nodes import Plan
@@ -40,3 +42,5 @@ class Script:
     settings: Settings
     answers: tuple[Answer | Explain, ...] = ()
     """What SHOW and DESCRIBE found, and what EXPLAIN asks for, in the order of the script."""
+    altered: Mapping[str, Consistency] = field(factory=dict)
+    """The level of consistency that ALTER QUERY gives to a query."""

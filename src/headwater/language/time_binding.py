@@ -40,8 +40,18 @@ class TimeRules:
 class TimeBinder:
     """Binds the clauses of one declaration."""
 
-    def __init__(self, text: str, stream: str, fields: Sequence[Field]) -> None:
+    def __init__(
+        self,
+        text: str,
+        stream: str,
+        fields: Sequence[Field],
+        *,
+        implicit: Field | None = None,
+        elements: bool = False,
+    ) -> None:
+        """``implicit``: the time where no column is named; ``elements``: the rows carry intervals, and have no time."""
         self.text, self.stream, self.fields = text, stream, fields
+        self._implicit, self._elements = implicit, elements
         self._time: Field | None = None
         self._references: list[StreamReference] = []
 
@@ -54,9 +64,14 @@ class TimeBinder:
         for node in nodes:
             if node.this == "ORDERED BY":
                 continue
-            if self._time is None:
+            if self._time is None and not (self._elements and node.this == "LATE ROWS"):
                 hint = "Say which column it is: ORDERED BY column."
+                if self._elements:
+                    hint = "Rows that carry their changes say themselves what is final, with stable points."
                 raise self.error(node, "NO_TIME_COLUMN", f"{node.this} needs a time column", hint=hint)
+            if self._implicit is not None and node.this in ("HEARTBEAT FROM SOURCE", "SENT AT"):
+                message = f"{node.this} needs a column of every row, which change events do not have"
+                raise self.error(node, "CONFLICTING_CLAUSES", message, hint="Leave it out.")
             clause = self._BINDERS[node.this](self, node)
             self._check_repeated(node, clause, [b for _, b in bound])
             bound.append((node, clause))
@@ -67,12 +82,20 @@ class TimeBinder:
 
     # -- the time column --------------------------------------------------------------------------------------------
 
+    @property
+    def time(self) -> Field | None:
+        """Once it is bound."""
+        return self._time
+
     def _time_column(self, nodes: Sequence[exp.Expr]) -> Field | None:
         """ORDERED BY says it, or a watermark does."""
         found: Field | None = None
         for node in sorted(nodes, key=lambda n: n.this != "ORDERED BY"):
             if node.this not in ("ORDERED BY", "WATERMARK"):
                 continue
+            if self._elements:
+                message = f"rows that carry their changes have intervals of their own, and no {node.this}"
+                raise self.error(node, "CONFLICTING_CLAUSES", message, hint="Leave out one of them.")
             column = self._column(node.args["column"])
             if not (pa.types.is_integer(column.type) or is_temporal(column.type)):
                 raise self.error(
@@ -87,7 +110,7 @@ class TimeBinder:
                 message = f'the watermark is for column "{column.name}", but time is column "{found.name}"'
                 raise self.error(node, "CONFLICTING_CLAUSES", message)
             found = column
-        return found
+        return found or self._implicit
 
     def _column(self, node: exp.Expr) -> Field:
         found = next((f for f in self.fields if f.name.casefold() == node.name.casefold()), None)
@@ -189,6 +212,11 @@ class TimeBinder:
         policy, into = c.LatePolicy(node.args["name"].name.lower()), node.args.get("other")
         if into is not None and into.name.casefold() == self.stream.casefold():
             raise self.error(into, "SELF_REFERENCE", "late rows cannot be diverted into their own stream")
+        if policy is c.LatePolicy.ADJUST and self._elements:
+            message = "changes of elements cannot be adjusted: what they change would not be found"
+            raise self.error(
+                node, "CONFLICTING_CLAUSES", message, hint="There are DROP, DIVERT INTO a stream, and ERROR."
+            )
         return c.LateRows(policy, into.name if into is not None else None)
 
     def _clock_deviation(self, node: exp.Expr) -> c.Clause:

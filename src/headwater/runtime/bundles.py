@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 from attrs import Factory, define
 
-from headwater.clock.frontier import Seen
+from headwater.clock.seen import Seen
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.runtime.layout import ONE_SHARD, Edge

@@ -17,7 +17,6 @@ from urllib.parse import quote
 
 from attrs import Factory, define, field
 
-from headwater.clock.frontier import StreamClock
 from headwater.errors import StateError
 from headwater.runtime import points
 from headwater.runtime.executor import Records
@@ -26,7 +25,7 @@ from headwater.sinks.base import Staged
 from headwater.state.filesystem import UNFINISHED, Folder
 from headwater.state.manifest import state_segments
 
-FORMAT = 1
+FORMAT = 2
 _DIGITS = 12
 _SWEPT_EVERY = 100
 """Ticks between two searches for garbage."""
@@ -39,7 +38,8 @@ class Manifest:
     tick: int = 0
     shards: int = 0
     records: Records = Factory(dict)
-    clocks: dict[str, StreamClock] = Factory(dict)
+    clock: dict[str, Any] = Factory(dict)
+    """How far time is in the streams that have rules for it (``Clock.to_manifest``)."""
     frontiers: dict[str, int] = Factory(dict)
     """Of streams without a clock."""
     newest: dict[str, int] = Factory(dict)
@@ -55,6 +55,8 @@ class Manifest:
     """By stream: rows, late rows, malformed rows since the beginning."""
     origin: str = Factory(lambda: uuid.uuid4().hex)
     """Tells this checkpoint from any other that may have begun in the same place."""
+    shown: list[list[Any]] = Factory(list)
+    """What the view ``heartbeats`` shows, if a query reads it."""
     described: dict[str, Any] = Factory(dict)
     """What the keys of records stand for, and the units of time: for people, nothing runs by it."""
 
@@ -64,7 +66,7 @@ class Manifest:
             "tick": self.tick,
             "shards": self.shards,
             "records": {str(shard): its for shard, its in self.records.items()},
-            "clocks": {name: clock.to_manifest() for name, clock in self.clocks.items()},
+            "clock": self.clock,
             "frontiers": self.frontiers,
             "newest": self.newest,
             "batches": self.batches,
@@ -73,16 +75,16 @@ class Manifest:
             "diverted": {name: [_staged(p) for p in parts] for name, parts in self.diverted.items()},
             "counts": self.counts,
             "origin": self.origin,
+            "shown": self.shown,
             "described": self.described,
         }
 
     @classmethod
     def from_json(cls, kept: dict[str, Any]) -> Manifest:
-        plain = ("tick", "shards", "frontiers", "newest", "batches", "queries", "counts", "origin")
+        plain = ("tick", "shards", "clock", "frontiers", "newest", "batches", "queries", "counts", "origin", "shown")
         return cls(
             **{name: kept[name] for name in plain},
             records={int(shard): its for shard, its in kept["records"].items()},
-            clocks={name: StreamClock.from_manifest(its) for name, its in kept["clocks"].items()},
             outputs={name: [_unstaged(p) for p in parts] for name, parts in kept["outputs"].items()},
             diverted={name: [_unstaged(p) for p in parts] for name, parts in kept["diverted"].items()},
             described=kept.get("described", {}),

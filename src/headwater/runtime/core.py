@@ -17,9 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import Factory, define, evolve
 
+from headwater.clock.times import Times
+from headwater.clock.wall import SystemClock, WallClock
+from headwater.language.catalog import Stream
+from headwater.language.consistency import Consistency
+from headwater.language.system_views import HEARTBEATS, SYSTEM_VIEWS
 from headwater.model.delta import Delta
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.runtime import points
+from headwater.runtime.change_level import can_change, with_carried
 from headwater.runtime.checkpoint import Checkpoint, Manifest
 from headwater.runtime.deployment import Deployment, Running, key_if
 from headwater.runtime.executor import LocalExecutor, Records, TickJob, TickResult
@@ -28,6 +34,7 @@ from headwater.runtime.progress import TickLog
 from headwater.runtime.reading import StreamTask, take_in
 from headwater.runtime.reshard import reshard
 from headwater.runtime.sender import Arrivals, SenderOutput
+from headwater.runtime.system_views import Shown, heartbeat_changes
 from headwater.runtime.tick import Tick
 from headwater.sinks.diverted import deliver_diverted
 from headwater.sources.base import Piece, SparkBatch, Split
@@ -82,6 +89,7 @@ class Core:
         keep: int = 3,
         sync: bool = False,
         small_tick: int = SMALL_TICK,
+        wall: WallClock | None = None,
     ) -> None:
         self.lock = threading.RLock()
         """Held while a tick runs, and while queries come and go."""
@@ -96,14 +104,22 @@ class Core:
             self.checkpoint = Checkpoint(Folder(checkpoint), keep, sync)
         self.deployment = Deployment()
         self.streams: dict[str, StreamTask] = {}
+        self.wall: WallClock = wall or SystemClock()
+        self.drained: Callable[[], Mapping[str, int]] = dict
+        """By stream: the instant of the wall clock by which all that had arrived was taken; left out: now."""
         self.metrics, self._log = Metrics(), TickLog()
         found = self.checkpoint.open() if self.checkpoint else None
         self.manifest = found or Manifest(shards=shards)
+        self.times = Times(self.manifest.clock)
+        if self.times.clock.now is not None:
+            self.wall.not_before(self.times.clock.now)
         if found is None and self.checkpoint is not None:
             self.checkpoint.commit(self.manifest)  # sinks are told whose answers they get before the first tick
         self._deliver_diverted(self.manifest)  # those of the last tick may not have been kept before a crash
         self._awaited = dict(self.manifest.queries)
         """Queries of the checkpoint that have not been started again."""
+        self._shown_before: dict[str, dict[int, int]] = {}
+        self._shown: Shown = self.manifest.shown
 
     def use(self, spark: SparkExecutor) -> None:
         """Run large ticks as jobs of Spark's."""
@@ -115,15 +131,15 @@ class Core:
         """Begin to take rows of a stream; its clock goes on where it was."""
         with self.lock:
             self.streams[task.stream] = task
-            clock = self.manifest.clocks.get(task.stream)
-            known = evolve(clock, disorder=task.intake.disorder) if clock else task.intake.clock()
-            self.manifest.clocks[task.stream] = known
+            self.times.add(task.declared or Stream(task.stream, task.intake.schema, time=task.intake.time))
 
     def drop_stream(self, stream: str) -> None:
         with self.lock:
             self.streams.pop(stream, None)
+            self.times.drop(stream)
             kept = self.manifest
-            for what in (kept.clocks, kept.batches, kept.newest, kept.counts, kept.frontiers):
+            kept.clock = self.times.to_manifest()
+            for what in (kept.batches, kept.newest, kept.counts, kept.frontiers):
                 what.pop(stream, None)
             self._commit_again()
             if self.checkpoint is not None:
@@ -138,16 +154,12 @@ class Core:
         """Let a query run from the next tick on, or go on if the checkpoint has it."""
         with self.lock:
             self.deployment.check_new(query.name)
-            kept = self.manifest.queries.get(query.name)
-            if kept is not None:
-                resumed = evolve(query, since=kept["since"], frontier=kept["frontier"])
-                if key_if(resumed) == kept["key"]:
-                    query.since, query.frontier = resumed.since, resumed.frontier
-                else:
-                    kept = None
-                    log.warning(
-                        'query "%s" is not the one that the checkpoint has under this name: it starts anew', query.name
-                    )
+            kept, query.asked = self.manifest.queries.get(query.name), query.level
+            if kept is not None and not self._resumes(query, kept):
+                kept = None
+                log.warning(
+                    'query "%s" is not the one that the checkpoint has under this name: it starts anew', query.name
+                )
             if kept is None:
                 query.since = self.manifest.tick
             query.output = evolve(query.output, origin=self.manifest.origin)
@@ -158,6 +170,30 @@ class Core:
                 # The last tick's answer may not have arrived before the crash.
                 points.passed(points.AGAIN_IN_A_SINK + query.name)
                 query.sink.deliver(self.manifest.tick, self.manifest.outputs[query.name], query.frontier)
+            if kept is not None and query.asked != Consistency.from_manifest(kept["asked"]):
+                self.change_level(query.name, query.asked)
+
+    def _resumes(self, query: Running, kept: dict[str, Any]) -> bool:
+        """Does it go on where the checkpoint has it? With the level that it had last, unless another is asked for now."""
+        level, asked = Consistency.from_manifest(kept["level"]), Consistency.from_manifest(kept["asked"])
+        past = {"since": kept["since"], "frontier": kept["frontier"], "lineage": kept["lineage"], "consistency": level}
+        if query.asked is not None and query.asked != asked and not can_change(level, query.asked, kept["lineage"]):
+            return False
+        if key_if(evolve(query, **past)) != kept["key"]:
+            return False
+        for name, value in past.items():
+            setattr(query, name, value)
+        return True
+
+    def change_level(self, name: str, consistency: Consistency) -> None:
+        """Let a query go on with another level of consistency from the next tick on."""
+        with self.lock:
+            keys = self.deployment.change_level(name, consistency, self.manifest.tick)
+            self.manifest.records = with_carried(self.manifest.records, keys)
+            self._local.carry(keys)
+            query = self.deployment[name]
+            self.manifest.queries[name] = query.to_manifest(self.deployment.key_of(name))
+            self._commit_again()
 
     def stop(self, name: str, *, forget: bool = True) -> None:
         """Let a query end; what only it used is freed. Not forgotten, it can be started again where it was."""
@@ -190,13 +226,14 @@ class Core:
         given: Mapping[str, Delta] | None = None,
         frontiers: Mapping[str, int] | None = None,
         ended: Iterable[str] = (),
+        idle: bool = False,
     ) -> TickResult | None:
-        """One tick over all batches that wait. None if there is nothing to do."""
+        """One tick over all batches that wait. None if there is nothing to do; ``idle``: let time pass all the same."""
         with self.lock:
             began = time.time()
             fresh = [d for d in deliveries if d.stream in self.streams and not self.covers(d)]
             ended = frozenset(ended)
-            if not fresh and not given and not frontiers and self._is_ended(ended):
+            if not idle and not fresh and not given and not frontiers and self._is_ended(ended):
                 return None
             moved = self._prepare_shards()
             job = self._job(given or {}, frontiers or {}, ended)
@@ -209,6 +246,8 @@ class Core:
             if self.checkpoint is not None:
                 self.checkpoint.commit(manifest)
             self.manifest = manifest
+            self.times.ticked(result.progress.clock)
+            self._shown_before = dict(job.tick.newest_before)  # type: ignore[arg-type]
             points.passed(points.AFTER_THE_MANIFEST)
             committed = time.time()
             self._deliver(manifest)
@@ -220,11 +259,31 @@ class Core:
             self._log.note(self, self.metrics.record(self, result, began))
             return result
 
+    def is_due(self) -> bool:
+        """Would a tick without rows bring anything, because time has passed (digest 12.2: a wake-up is a full tick)?"""
+        with self.lock:
+            read = self.deployment.layout.graph.sources
+            follows = self._follows()
+            names = {follows.get(name, name) for name in read} & self.streams.keys()
+            if not names:
+                return False
+            now = self.wall.now()
+            return self.times.would_move(names, now, self.drained(), self.deployment.together) or (
+                self._newest_before(now) != self._shown_before
+            )
+
+    def _newest_before(self, now: int) -> dict[str, dict[int, int]]:
+        """How far the streams had been seen, as long ago as queries let their rows wait by the wall clock."""
+        graph = self.deployment.layout.graph
+        lengths = {node.delay for node in graph.nodes if node.wall and node.delay < INFINITY}
+        found = {name: {n: self.times.clock.newest_at(name, now - n) for n in lengths} for name in self.streams}
+        return found if lengths else {}
+
     def _is_ended(self, streams: frozenset[str]) -> bool:
         """Are these streams at their end already, and has everybody heard of it?"""
         kept = self.manifest
         own = streams - self._follows().keys()  # the others end with those they follow
-        ends = (kept.clocks[s].frontier if s in kept.clocks else kept.frontiers.get(s, BEGINNING) for s in own)
+        ends = (self.times.frontier(s) if s in self.streams else kept.frontiers.get(s, BEGINNING) for s in own)
         return all(end == INFINITY for end in (*ends, *(query.frontier for query in self.deployment if streams)))
 
     def _prepare_shards(self) -> bool:
@@ -244,8 +303,25 @@ class Core:
         newest = dict(kept.newest)
         for stream, delta in given.items():
             newest[stream] = max(newest.get(stream, BEGINNING), delta.largest_start())
-        clocks = {name: clock for name, clock in kept.clocks.items() if name in self.streams}
-        tick = Tick(number, self.shards, clocks, told, newest, self._follows(), ended)
+        now = self.wall.stamp()
+        if HEARTBEATS.name in self._views_read():
+            changes, self._shown = heartbeat_changes(self.times.clock, kept.shown, now)
+            given, told = {**given, HEARTBEATS.name: changes}, {**told, HEARTBEATS.name: now}
+        else:
+            self._shown = []
+        tick = Tick(
+            number,
+            self.shards,
+            self.times.clock,
+            told,
+            newest,
+            self._follows(),
+            ended,
+            now=now,
+            drained=self.drained(),
+            together=self.deployment.together,
+            newest_before=self._newest_before(now),
+        )
         place = self.checkpoint
         return TickJob(
             tick,
@@ -258,6 +334,10 @@ class Core:
             self.deployment.new_constants(kept.records),
             self.deployment.natives,
         )
+
+    def _views_read(self) -> set[str]:
+        """System views that queries read; a stream of the user's may have the same name."""
+        return {name for name in self.deployment.layout.graph.sources if name in SYSTEM_VIEWS} - self.streams.keys()
 
     def _follows(self) -> dict[str, str]:
         """Streams of late or malformed rows, and whose rows these are; not where the name is that of another stream."""
@@ -288,7 +368,8 @@ class Core:
     def _answered_by_spark(self, job: TickJob, delivery: Delivery) -> list[tuple[Arrivals, SenderOutput]] | None:
         """Of a batch whose queries all need no state, what senders would bring; None: they must."""
         queries, task = self.deployment.stateless.get(delivery.stream, ()), self.streams[delivery.stream]
-        time, plain = task.intake.time, task.parser is None and task.intake.partition is None
+        intake = task.intake
+        time, plain = intake.time, intake.is_plain and task.parser is None and intake.partition is None
         if not queries or time is None or not plain or {task.late, task.bad} & set(job.layout.graph.sources):
             return None
         from headwater.runtime.spark.native_answers import answers
@@ -353,7 +434,7 @@ class Core:
             job.tick.number,
             self.shards,
             records,
-            {**kept.clocks, **result.progress.clocks},
+            self.times.to_manifest(result.progress.clock),
             {s: f for s, f in result.progress.frontiers.items() if s in job.tick.given},
             result.progress.newest,
             batches,
@@ -362,6 +443,7 @@ class Core:
             result.diverted,
             _added(kept.counts, {"rows": result.rows, "late": result.late, "bad": result.bad}),
             kept.origin,
+            self._shown,
             self.deployment.described(self.streams),
         )
 

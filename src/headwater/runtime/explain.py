@@ -7,13 +7,15 @@ from collections.abc import Collection
 from headwater.algebra.expressions import quoted
 from headwater.algebra.nodes import Plan, Source
 from headwater.algebra.plan_text import print_plan
-from headwater.language.consistency import MIDDLE
+from headwater.clock.clock import Clock
+from headwater.language.consistency import STRONG, Consistency
 from headwater.language.introspection import Explain, ExplainFormat, ExplainLevel
 from headwater.operators.base import EVERY_COLUMN, Operator
 from headwater.optimizer.cost import Statistics
 from headwater.optimizer.explain import outline, steps, story
 from headwater.optimizer.optimize import Optimized
 from headwater.optimizer.outline import Box, as_json, as_mermaid, as_tree
+from headwater.runtime.explain_time import heartbeat_text
 from headwater.runtime.graph import Graph
 from headwater.runtime.layout import cut as levels_of
 from headwater.runtime.lower import Lowering
@@ -28,16 +30,22 @@ def explain(
     *,
     statistics: Statistics | None = None,
     streams: Collection[str] | None = None,
+    clock: Clock | None = None,
 ) -> str:
-    """The text that answers an EXPLAIN. ``streams``: those whose rows Spark has by itself; None: it may have all."""
+    """The text that answers an EXPLAIN. ``streams``: those whose rows Spark has by itself; None: it may have all.
+
+    ``clock``: of an engine that runs, so that it can say how far time is.
+    """
     settings = settings or Settings()
     made = planned(request.plan, settings, statistics=statistics)
+    if request.level is ExplainLevel.HEARTBEAT:
+        return heartbeat_text(request, made.plan, statistics=statistics, clock=clock)
     plan = request.plan if request.level is ExplainLevel.LOGICAL else made.plan
     if request.format is ExplainFormat.TEXT and request.level is not ExplainLevel.PHYSICAL:
         return print_plan(plan)
     if request.level is ExplainLevel.PHYSICAL:
         plan = deployed(made.plan, settings)
-        root = physical(request.name, plan, speculative=request.consistency == MIDDLE, streams=streams)
+        root = physical(request.name, plan, consistency=request.consistency or STRONG, streams=streams)
     else:
         root = outline(plan, statistics=statistics, verbose=request.verbose)
     return _rendered(root, request, made, statistics)
@@ -60,7 +68,9 @@ def _rendered(root: Box, request: Explain, made: Optimized, statistics: Statisti
 # -- the operators that run -------------------------------------------------------------------------------------------
 
 
-def physical(name: str, plan: Plan, *, speculative: bool, streams: Collection[str] | None = None) -> Box:
+def physical(
+    name: str, plan: Plan, *, consistency: Consistency = STRONG, streams: Collection[str] | None = None
+) -> Box:
     """The operators of one query, and where each of them runs; what it computes once and uses twice is one box.
 
     What is native runs in Spark itself, the rest in Python: with the source, or in a stage, after rows went to their shards.
@@ -69,7 +79,7 @@ def physical(name: str, plan: Plan, *, speculative: bool, streams: Collection[st
     plan, parts = marked(plan, [stream for stream in read if streams is None or stream in streams])
     graph = Graph()
     lowering = Lowering(graph)
-    lowering.add_query(name, plan, speculative=speculative)
+    lowering.add_query(name, plan, consistency=consistency)
     native = {lowering.node_of(step) for part in parts for step in NativePart(0, part).steps}
     layout = levels_of(graph)
     done: dict[int, Box] = {}

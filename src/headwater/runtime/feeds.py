@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Protocol
 
+import pyarrow as pa
+
+from headwater.model.time import BEGINNING, INFINITY
 from headwater.runtime.core import Core, Delivery
 from headwater.sources.base import Piece, Source
 
-ROWS_A_TICK = 2_000_000
+ROWS_A_TICK = 5_000_000
 """However far behind, a tick takes at most about so many rows of a source."""
 
 
@@ -27,6 +29,10 @@ class Feed(Protocol):
         """Has everything been committed that was there when it was told to look again?"""
         ...
 
+    def taken_until(self) -> int:
+        """An instant of the wall clock: all that had arrived by then is committed, or part of the tick that begins now."""
+        ...
+
 
 class PolledFeed:
     """Asks a source for what is new. The engine keeps the offset, in the manifest."""
@@ -37,6 +43,7 @@ class PolledFeed:
         self._empty = self._finished = False
         self._running = False
         self._beginning: Any = None
+        self._taken_until = BEGINNING
 
     def start(self) -> None:
         self._running = True
@@ -50,16 +57,22 @@ class PolledFeed:
     def drained(self) -> bool:
         return self._finished or (self._empty and not self._source.finite)
 
+    def taken_until(self) -> int:
+        return self._taken_until
+
     def poll(self) -> Delivery | None:
         if not self._running or self._finished:
             return None
         kept: dict[str, Any] = self._core.manifest.batches.get(self._stream, {})
         offset = kept.get("offset", self._beginning)
+        asked = self._core.wall.now()
         found = self._source.poll(offset, self._rows)
         if offset is None and not found.splits:
             # A paced source counts from when it was first asked, which is before it has anything.
             self._beginning = found.offset
         self._empty = not found.splits
+        if self._empty:
+            self._taken_until = asked
         self._finished = found.finished and not found.splits
         if not found.splits:
             return None
@@ -84,5 +97,11 @@ class PushedFeed:
     def drained(self) -> bool:
         return True
 
-    def delivery(self, pieces: Sequence[Piece]) -> Delivery:
-        return Delivery(self._stream, pieces=pieces, size=sum(piece.rows.num_rows for piece in pieces))
+    def taken_until(self) -> int:
+        """What is pushed waits for the next tick, whose stamp is later than its arrival."""
+        return INFINITY
+
+    def delivery(self, table: pa.Table, *, promise: int | None = None) -> Delivery:
+        """The rows, and perhaps the word that nothing before an instant comes any more; it may come alone."""
+        batches = table.to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]
+        return Delivery(self._stream, pieces=[Piece(b, promise=promise) for b in batches], size=table.num_rows)

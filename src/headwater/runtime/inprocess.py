@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from headwater.algebra.nodes import Plan
+from headwater.language.consistency import MIDDLE, STRONG, Consistency
 from headwater.model.delta import Delta
 from headwater.model.time import BEGINNING
 from headwater.operators.base import EVERY_COLUMN, Buffered, Operator, Step
+from headwater.operators.block import BlockOperator
+from headwater.operators.finalize import FinalizeOperator
 from headwater.runtime.graph import Graph, Node
 from headwater.runtime.lower import lower
+from headwater.runtime.reach import reached
 from headwater.state.store import MemoryStore, Store
 
 
@@ -20,15 +24,22 @@ class Runner:
     """
 
     def __init__(
-        self, plans: dict[str, Plan], *, speculative: bool = False, store: Store | None = None, shards: int = 1
+        self,
+        plans: dict[str, Plan],
+        *,
+        speculative: bool = False,
+        consistency: Consistency | None = None,
+        store: Store | None = None,
+        shards: int = 1,
     ) -> None:
-        self.graph: Graph = lower(plans, speculative=speculative)
+        level = consistency or (MIDDLE if speculative else STRONG)
+        self.graph: Graph = lower(plans, consistency=level)
         self._store = store or MemoryStore()
         self._cells = {node.id: self._cell(node.operator, shards) for node in self.graph.nodes if node.operator}
-        self._speculative = speculative
+        self._speculative = level != STRONG
         self._heard: dict[int, tuple[tuple[int, ...], int | None]] = {}
         self._promised: dict[int, int] = {}
-        self._reached = BEGINNING
+        self._newest: dict[str, int] = {}
         self._frontiers = dict.fromkeys((node.source for node in self.graph.nodes if node.source), BEGINNING)
 
     def _cell(self, operator: Operator, shards: int) -> _Cell:
@@ -44,13 +55,11 @@ class Runner:
         for name, frontier in frontiers.items():
             if name in self._frontiers:
                 self._frontiers[name] = max(self._frontiers[name], frontier)
-        # Speculation shows what it knows up to the largest start seen, in whichever of the streams.
-        self._reached = max(self._reached, *(delta.largest_start() for delta in deltas.values()), BEGINNING)
+        for name, delta in deltas.items():
+            self._newest[name] = max(self._newest.get(name, BEGINNING), delta.largest_start())
         steps: list[Step] = []
         for node in self.graph.nodes:
-            step = self._step(node, steps, deltas)
-            step.delta.reached = self._reached
-            steps.append(step)
+            steps.append(self._step(node, steps, deltas))
         return {name: steps[node] for name, node in self.graph.queries.items()}
 
     def _step(self, node: Node, steps: list[Step], deltas: dict[str, Delta]) -> Step:
@@ -58,13 +67,21 @@ class Runner:
             return Step(deltas.get(node.source, Delta.empty(node.schema)), self._frontiers[node.source])
         inputs = [steps[i] for i in node.inputs]
         deltas_in, frontiers = tuple(s.delta for s in inputs), tuple(s.frontier for s in inputs)
+        # Speculation shows what it knows up to the largest start seen, in whichever of the streams.
+        come = reached(self.graph, node, self._newest, self._frontiers, self._newest, {})
+        for delta in deltas_in:
+            delta.reached = come
         # Where nothing came and time stands still, nothing happens.
-        heard = (frontiers, max((d.reached for d in deltas_in), default=None) if self._speculative else None)
+        heard = (frontiers, come if self._speculative else None)
         if self._heard.get(node.id) == heard and not any(map(len, deltas_in)):
             return Step(Delta.empty(node.schema), self._promised[node.id])
         step = self._cells[node.id].step(deltas_in, frontiers)
         self._heard[node.id], self._promised[node.id] = heard, step.frontier
         return step
+
+    def counts(self, what: str) -> int:
+        """What all operators have counted of something, as "forgotten" rows."""
+        return sum(cell.counts(what) for cell in self._cells.values())
 
     def buffered(self) -> Buffered:
         """What all operators keep."""
@@ -87,15 +104,19 @@ class _Cell:
             for d, by in zip(inputs, self._operator.routing(), strict=True)
         ]
         parts = [d.split(by, shards) for d, by in zip(inputs, routes, strict=True)]
+        waits = isinstance(self._operator, BlockOperator | FinalizeOperator)
         for whole, split in zip(inputs, parts, strict=True):
             for part in split:
-                part.reached = whole.largest_start()
+                part.reached = whole.reached if waits else whole.largest_start()
         steps = [
             self._operator.step(state, tuple(part[i] for part in parts), frontiers)
             for i, state in enumerate(self._states)
         ]
         delta = Delta.concat(self._operator.schema, [s.delta for s in steps])
         return Step(delta, min(s.frontier for s in steps))
+
+    def counts(self, what: str) -> int:
+        return sum(self._operator.counts(state).get(what, 0) for state in self._states)
 
     def buffered(self) -> Buffered:
         parts = [self._operator.buffered(state) for state in self._states]

@@ -39,6 +39,8 @@ class Loop:
         self._changed = threading.Condition()
         self._holds, self._ending, self._busy = 0, False, False
         self._told: tuple[str, ...] = ()
+        self._looked = self._asked = 0
+        """How often there was nothing to do, and how often somebody wants to be sure of it."""
         self._thread: threading.Thread | None = None
         self.error: BaseException | None = None
 
@@ -85,9 +87,21 @@ class Loop:
         with self._changed:
             self._changed.wait(timeout=_PATIENCE)
 
-    def idle(self) -> bool:
+    def settle(self) -> None:
+        """Wait until nothing is left to do now: neither rows wait, nor does time alone bring anything."""
         with self._changed:
-            return not self._waiting and not self._busy
+            self._asked = self._looked + 2  # one look may have begun before this
+            self._changed.notify_all()
+            self._changed.wait_for(self._has_settled)
+
+    def _has_settled(self) -> bool:
+        stands = self.error is not None or self._ending or self._thread is None or bool(self._core.awaited)
+        return stands or (self._looked >= self._asked and not self._waiting and not self._busy)
+
+    def wake(self) -> None:
+        """The clock was moved: look again at once."""
+        with self._changed:
+            self._changed.notify_all()
 
     def _run(self) -> None:
         while True:
@@ -97,6 +111,10 @@ class Loop:
             try:
                 if batch:
                     self._core.tick(batch)
+                elif self._core.is_due():
+                    self._core.tick(idle=True)
+                else:
+                    self._looked += 1
                 failure = None
             except BaseException as problem:
                 failure = problem
@@ -125,7 +143,8 @@ class Loop:
                     if found:
                         self._busy = True
                         return found
-                self._changed.wait(timeout=_PATIENCE)
+                if self._looked >= self._asked or not self._may_run():
+                    self._changed.wait(timeout=_PATIENCE)
                 if self._ending or not self._may_run() or self._waiting:
                     continue
                 self._busy = True

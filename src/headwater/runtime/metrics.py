@@ -63,6 +63,8 @@ class StreamReport:
     bad: int
     frontier: int
     newest: int
+    late_by: dict[str, int] = Factory(dict)
+    """Late rows by the bound that they violate."""
 
 
 @frozen
@@ -142,11 +144,10 @@ def streams(core: Core) -> list[StreamReport]:
     found = []
     for name in list(core.streams):
         counts = core.manifest.counts.get(name, {})
-        clock = core.manifest.clocks.get(name)
-        frontier = clock.frontier if clock else core.manifest.frontiers.get(name, BEGINNING)
+        frontier = core.times.frontier(name)
         newest = core.manifest.newest.get(name, BEGINNING)
         rows, late, bad = (counts.get(kind, 0) for kind in ("rows", "late", "bad"))
-        found.append(StreamReport(name, rows, late, bad, frontier, newest))
+        found.append(StreamReport(name, rows, late, bad, frontier, newest, core.times.clock.late(name)))
     return found
 
 

@@ -39,6 +39,8 @@ class StreamProgress:
     """The time of the newest row."""
     frontier: datetime | int | None
     """Nothing before this comes any more; None: nothing is known, or the stream has ended."""
+    late_by: dict[str, int] = field(factory=dict)
+    """Late rows by the bound that they violate."""
 
 
 @frozen
@@ -132,7 +134,7 @@ class EngineProgress:
             tuple(
                 (
                     *(s.name, f"{s.rows:,}", rate_text(s.rows_per_second), f"{s.late_rows:,}", f"{s.bad_rows:,}"),
-                    *(_moment_text(s.newest), _moment_text(s.frontier)),
+                    *(moment_text(s.newest), moment_text(s.frontier)),
                 )
                 for s in self.streams
             ),
@@ -145,7 +147,7 @@ class EngineProgress:
             columns,
             tuple(
                 (
-                    *(q.query, f"{q.rows_out:,}", rate_text(q.rows_out_per_second), _moment_text(q.frontier)),
+                    *(q.query, f"{q.rows_out:,}", rate_text(q.rows_out_per_second), moment_text(q.frontier)),
                     *(length_text(q.lag), f"{seconds_text(q.wall_lag.total_seconds())} ago"),
                     *(f"{q.state_rows:,}", size_text(q.state_bytes), f"{q.late_rows:,}"),
                 )
@@ -182,6 +184,7 @@ def stream_progress(core: Core) -> Iterable[StreamProgress]:
             stream.bad,
             moment(stream.newest, timestamps=timestamps),
             moment(stream.frontier, timestamps=timestamps),
+            stream.late_by,
         )
 
 
@@ -267,7 +270,8 @@ def _phases_text(phases: dict[str, float]) -> str:
     return f": {', '.join(f'{name} {seconds_text(s)}' for name, s in phases.items())}" if phases else ""
 
 
-def _moment_text(found: datetime | int | None) -> str:
+def moment_text(found: datetime | int | None) -> str:
+    """An instant as a person reads it."""
     if isinstance(found, datetime):
         return found.isoformat(sep=" ", timespec="milliseconds")
     return "-" if found is None else f"{found:,}"

@@ -7,15 +7,16 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 from attrs import frozen
 
-from headwater.clock.frontier import Seen
+from headwater.clock.seen import Seen
+from headwater.language.catalog import Stream
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
-from headwater.model.time import BEGINNING, INFINITY
+from headwater.model.time import INFINITY
 from headwater.runtime.layout import Layout
 from headwater.runtime.sender import Arrivals, SenderOutput
 from headwater.runtime.tick import Tick
 from headwater.sinks.parts import stage_table
-from headwater.sources.base import Parser, Piece, Reader, Split
+from headwater.sources.base import Parser, Piece, Reader, Source, Split
 from headwater.sources.intake import Intake, Taken, as_delta
 from headwater.sources.malformed import BAD_SCHEMA, bad_batch
 
@@ -32,6 +33,15 @@ class StreamTask:
     """The stream of its malformed rows."""
     parser: Parser | None = None
     """What makes rows of the stream of those that Spark reads; None: they are its rows already."""
+    declared: Stream | None = None
+    """What was declared of it; only the driver needs to know."""
+
+    @classmethod
+    def of(cls, stream: Stream, source: Source, *, partition: str | None = None) -> StreamTask:
+        """As the stream is declared; ``partition``: a column whose values have a clock each."""
+        late = stream.diverts_into or f"{stream.name}_late"
+        intake = Intake.of(stream, source, partition=partition)
+        return cls(intake, source.reader, late, f"{stream.name}_bad", source.parser, stream)
 
     @property
     def stream(self) -> str:
@@ -40,8 +50,7 @@ class StreamTask:
     @property
     def timestamps(self) -> bool:
         """Are its instants microseconds? Else they are plain numbers."""
-        time = self.intake.time
-        return time is None or not pa.types.is_integer(self.intake.schema.field(time).type)
+        return self.intake.timestamps
 
     def pieces(self, splits: Sequence[Split]) -> Iterable[Piece]:
         assert self.reader is not None, "a source of rows has no splits"
@@ -57,8 +66,8 @@ def take_in(
     task: StreamTask, pieces: Iterable[Piece], tick: Tick, layout: Layout, staging: str, out: SenderOutput
 ) -> Arrivals:
     """All pieces of one stream that one sender has. Counts go into ``out``, and what nobody reads is put aside there."""
-    frontier = tick.clocks[task.stream].frontier if task.stream in tick.clocks else BEGINNING
-    taken = [task.intake.take(piece, frontier) for piece in pieces]
+    frontier = tick.frontier(task.stream)
+    taken = [task.intake.take(piece, frontier, tick.now) for piece in pieces]
     deltas = {task.stream: Delta.concat(task.intake.schema, [t.delta for t in taken])}
     seen = together([s for t in taken for s in t.seen])
     out.rows[task.stream] = len(deltas[task.stream])

@@ -14,7 +14,7 @@ from attrs import Factory, define
 from headwater.errors import InputError
 from headwater.language.binder import bind_script
 from headwater.language.catalog import Derived
-from headwater.language.consistency import MIDDLE, STRONG
+from headwater.language.consistency import MIDDLE, STRONG, Consistency
 from headwater.language.introspection import Answer, Explain
 from headwater.language.script import Query, Script
 from headwater.model.delta import Delta
@@ -23,6 +23,7 @@ from headwater.model.history import History
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.operators.base import Step
+from headwater.runtime.early_windows import with_early_windows
 from headwater.runtime.executor import Executor
 from headwater.runtime.explain import explain
 from headwater.runtime.json_values import encoder
@@ -85,8 +86,9 @@ def replay(
         ticks = _ended(ticks, schemas)
     outputs = [_Output(q.name, q.plan.schema) for q in queries]
     chronons = {name: are_chronons(e for tick in ticks for e in tick.elements.get(name, ())) for name in schemas}
-    plans = {q.name: planned(over_recorded(q.plan, chronons), script.settings).plan for q in queries}
-    stepped = [Stepped(q.name, plans[q.name], _is_speculative(q, consistency)) for q in queries]
+    optimized = {q.name: planned(over_recorded(q.plan, chronons), script.settings).plan for q in queries}
+    plans = {name: with_early_windows(plan) for name, plan in optimized.items()}
+    stepped = [Stepped(q.name, plans[q.name], consistency=_level(q, consistency)) for q in queries]
     runner = StepRunner(stepped, shards=shards, folder=folder, executor=executor)
     steps = (runner.tick(tick.deltas(schemas), tick.frontiers) for tick in ticks)
     if history:
@@ -105,18 +107,11 @@ def _ended(ticks: Sequence[Tick], schemas: dict[str, Schema]) -> list[Tick]:
     return [*ticks[:-1], Tick(ticks[-1].elements, everything)]
 
 
-def _is_speculative(query: Query, consistency: str | None) -> bool:
-    """Strong and middle are the forms that operators have; what lies between and below them needs a clock."""
-    if consistency is not None:
-        return consistency == "middle"
-    asked = query.consistency or STRONG
-    if asked not in (STRONG, MIDDLE):
-        raise InputError(
-            "UNSUPPORTED",
-            f'replay cannot run query "{query.name}" with CONSISTENCY {asked}',
-            hint="Choose another one for this run: --consistency strong, or --consistency middle.",
-        )
-    return asked == MIDDLE
+def _level(query: Query, chosen: str | None) -> Consistency:
+    """What is chosen for the run counts more than what the query asks for."""
+    if chosen is not None:
+        return MIDDLE if chosen == "middle" else STRONG
+    return query.consistency or STRONG
 
 
 @define

@@ -39,4 +39,5 @@ def _spread(operator: Operator, old: Sequence[Record], shards: int, store: Store
 def _record(operator: Operator, state: Any, promised: int) -> Record:
     rows, size = operator.buffered(state)
     saved = operator.save(state)
-    return {"version": uuid4().hex, "heard": [], "promised": promised, "rows": rows, "bytes": size, "state": saved}
+    kept = {"rows": rows, "bytes": size, "state": saved, "counts": operator.counts(state)}
+    return {"version": uuid4().hex, "heard": [], "promised": promised} | kept

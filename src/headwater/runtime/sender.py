@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from attrs import Factory, define
 
-from headwater.clock.frontier import Seen
+from headwater.clock.seen import Seen
 from headwater.model.delta import Delta
 from headwater.model.time import BEGINNING
 from headwater.runtime import points

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from attrs import Factory, frozen
 
-from headwater.clock.frontier import Seen, StreamClock
+from headwater.clock.clock import Clock
+from headwater.clock.seen import Seen
 from headwater.model.delta import Delta
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.runtime.layout import Layout
@@ -23,8 +24,8 @@ class Tick:
 
     number: int
     shards: int
-    clocks: Mapping[str, StreamClock] = Factory(dict)
-    """Of each stream that has one, before the tick."""
+    clock: Clock = Factory(Clock)
+    """Of the streams that have one, before the tick."""
     given: Mapping[str, int] = Factory(dict)
     """The frontiers of streams that are told them: recordings, and what is pushed by hand."""
     newest: Mapping[str, int] = Factory(dict)
@@ -35,6 +36,18 @@ class Tick:
     """Streams from which nothing will come after this tick."""
     portion: int | None = None
     """How many rows a level takes at once; None: as many as run fastest."""
+    now: int = 0
+    """The wall clock when all of its batches had come, in microseconds; later in every tick."""
+    drained: Mapping[str, int] = Factory(dict)
+    """By stream: the instant of the wall clock by which everything that had arrived was taken; left out: now."""
+    together: tuple[frozenset[str], ...] = ()
+    """The streams that each running query reads."""
+    newest_before: Mapping[str, Mapping[int, int]] = Factory(dict)
+    """By stream and length of wall-clock time: the largest start that had been seen so long ago."""
+
+    def frontier(self, stream: str) -> int:
+        """Rows of a stream that start before it come too late."""
+        return self.clock.frontier(stream) if stream in self.clock.progress else BEGINNING
 
 
 class Progress(NamedTuple):
@@ -42,21 +55,20 @@ class Progress(NamedTuple):
 
     frontiers: dict[str, int]
     newest: dict[str, int]
-    clocks: dict[str, StreamClock]
+    clock: Clock
 
 
 def progress(tick: Tick, seen: Mapping[str, Sequence[Seen]]) -> Progress:
     """Where the streams are once everything of the tick has been seen."""
-    clocks = {name: clock.after(seen.get(name, ())) for name, clock in tick.clocks.items()}
-    clocks |= {name: clock.ended() for name, clock in clocks.items() if name in tick.ended}
-    frontiers = {name: clock.frontier for name, clock in clocks.items()} | dict(tick.given)
+    clock = tick.clock.after(seen, tick.now, drained=tick.drained, together=tick.together, ended=tick.ended)
+    frontiers = {name: clock.frontier(name) for name in clock.progress} | dict(tick.given)
     frontiers |= dict.fromkeys(tick.ended, INFINITY)
     frontiers |= {child: frontiers.get(parent, BEGINNING) for child, parent in tick.follows.items()}
     newest = dict(tick.newest)
     for name, parts in seen.items():
         newest[name] = max(newest.get(name, BEGINNING), *(part.newest for part in parts if part.rows), BEGINNING)
     newest |= {child: newest.get(parent, BEGINNING) for child, parent in tick.follows.items()}
-    return Progress(frontiers, newest, clocks)
+    return Progress(frontiers, newest, clock)
 
 
 def level_0_frontiers(layout: Layout, frontiers: Mapping[str, int]) -> dict[int, int]:
@@ -72,8 +84,3 @@ def level_0_frontiers(layout: Layout, frontiers: Mapping[str, int]) -> dict[int,
             nothing = tuple(Delta.empty(layout.graph.nodes[child].schema) for child in node.inputs)
             found[i] = node.operator.step(None, nothing, tuple(found[child] for child in node.inputs)).frontier
     return found
-
-
-def reached(layout: Layout, node: int, newest: Mapping[str, int]) -> int:
-    """How far time has come for the queries that a node serves."""
-    return max((newest.get(stream, BEGINNING) for stream in layout.scope[node]), default=BEGINNING)

@@ -200,18 +200,25 @@ class CreateParser(TimeClauseParser):
         return query
 
     def _parse_consistency(self) -> exp.Expr | None:
-        """``CONSISTENCY STRONG | MIDDLE | WEAK | BLOCK t REMEMBER t``"""
+        """``CONSISTENCY STRONG | MIDDLE | WEAK [REMEMBER t] | BLOCK t REMEMBER t``, lengths ``[BY WALL CLOCK]``"""
         start: Token = self._curr
         if not self._match_text_seq("CONSISTENCY"):
             return None
         if self._match_texts(_LEVELS):
-            return self._at(ConsistencyClause(this=self._prev.text.upper()), start, self._prev)
-        if not self._match_text_seq("BLOCK"):
+            level = ConsistencyClause(this=self._prev.text.upper())
+            if level.this != "WEAK" or not self._match_text_seq("REMEMBER"):
+                return self._at(level, start, self._prev)
+        elif self._match_text_seq("BLOCK"):
+            level = ConsistencyClause(this="BLOCK", block=self._parse_reach())
+            self._expect("REMEMBER")
+        else:
             raise self.expected("STRONG, MIDDLE, WEAK or BLOCK")
-        block = self._parse_reach()
-        self._expect("REMEMBER")
-        remember = self._parse_reach()
-        return self._at(ConsistencyClause(this="BLOCK", block=block, remember=remember), start, self._prev)
+        level.set("remember", self._parse_reach())
+        if self._match_text_seq("BY"):
+            self._expect("WALL")
+            self._expect("CLOCK")
+            level.set("wall", True)
+        return self._at(level, start, self._prev)
 
     def _parse_reach(self) -> exp.Expr:
         """A length of time, or UNBOUNDED."""

@@ -9,12 +9,12 @@ from sqlglot.tokens import Token, TokenType
 
 from headwater.errors import SqlError
 from headwater.language.parsing.create_parsing import KINDS, CreateParser
-from headwater.language.parsing.syntax import Describe, ExplainStatement, SelectStatement, SetOption, Show
+from headwater.language.parsing.syntax import AlterQuery, Describe, ExplainStatement, SelectStatement, SetOption, Show
 from headwater.language.text import closest
 
-_STATEMENTS = ("SELECT", "CREATE", "DROP", "EXPLAIN", "SHOW", "DESCRIBE", "SET")
+_STATEMENTS = ("SELECT", "CREATE", "ALTER", "DROP", "EXPLAIN", "SHOW", "DESCRIBE", "SET")
 _QUERY_STARTS = (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN)
-_LEVELS = ("LOGICAL", "OPTIMIZED", "PHYSICAL")
+_LEVELS = ("LOGICAL", "OPTIMIZED", "PHYSICAL", "HEARTBEAT")
 _FORMATS = ("TREE", "TEXT", "JSON", "MERMAID")
 _SHOWN = {
     "STREAMS": "STREAMS",
@@ -23,6 +23,7 @@ _SHOWN = {
     "VIEWS": "VIEWS",
     "QUERIES": "QUERIES",
     "FUNCTIONS": "FUNCTIONS",
+    "HEARTBEATS": "HEARTBEATS",
 }
 
 
@@ -42,6 +43,8 @@ class StatementParser(CreateParser):
             return self._parse_create_statement()
         if self._match_text_seq("DROP"):
             return self._parse_drop_statement()
+        if self._match_text_seq("ALTER"):
+            return self._parse_alter_query()
         if self._match_text_seq("SET"):
             return self._parse_set_option()
         if self._match_text_seq("EXPLAIN"):
@@ -61,6 +64,18 @@ class StatementParser(CreateParser):
         near = closest(word.upper(), _STATEMENTS, cutoff=0.7)
         hint = f"Did you mean {near}?" if near else f"Statements begin with {', '.join(_STATEMENTS)}."
         return self.error("UNKNOWN_STATEMENT", f'unknown statement "{word}"', hint=hint)
+
+    def _parse_alter_query(self) -> exp.Expr:
+        """``ALTER QUERY name SET CONSISTENCY …``"""
+        start = self._prev
+        if not self._match_texts(("QUERY", "STREAM")):
+            raise self.expected("QUERY")
+        name = self._parse_name("the name of a query")
+        self._expect("SET")
+        level = self._parse_consistency()
+        if level is None:
+            raise self.expected("CONSISTENCY")
+        return self._at(AlterQuery(this=name, consistency=level), start)
 
     def _parse_set_option(self) -> exp.Expr:
         start = self._prev
@@ -97,7 +112,7 @@ class StatementParser(CreateParser):
             while self._parse_explain_option(options) and self._match(TokenType.COMMA):
                 pass
             if not self._match(TokenType.R_PAREN):
-                raise self.expected("LOGICAL, OPTIMIZED, PHYSICAL, VERBOSE or FORMAT")
+                raise self.expected("LOGICAL, OPTIMIZED, PHYSICAL, HEARTBEAT, VERBOSE or FORMAT")
             return True
         if not self._is_option(self._curr):
             return False

@@ -114,6 +114,12 @@ class Drop(exp.Expression):
     arg_types: ClassVar = {"this": True, "kind": True, "if_exists": False}
 
 
+class AlterQuery(exp.Expression):
+    """``this`` is the name of a query, which gets another level of consistency."""
+
+    arg_types: ClassVar = {"this": True, "consistency": True}
+
+
 class SetOption(exp.Expression):
     arg_types: ClassVar = {"this": True, "value": True}
 
@@ -137,9 +143,9 @@ class Describe(exp.Expression):
 
 
 class ConsistencyClause(exp.Expression):
-    """``this`` is STRONG, MIDDLE, WEAK or BLOCK; the last with its two lengths of time."""
+    """``this`` is STRONG, MIDDLE, WEAK or BLOCK; WEAK may have one length of time, BLOCK has two."""
 
-    arg_types: ClassVar = {"this": True, "block": False, "remember": False}
+    arg_types: ClassVar = {"this": True, "block": False, "remember": False, "wall": False}
 
 
 class SelectStatement(exp.Expression):

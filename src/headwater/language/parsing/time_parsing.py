@@ -19,6 +19,7 @@ _NO_UNITS = frozenset(
             "AFTER",
             "AND",
             "AS",
+            "BY",
             "IN",
             "MINIMUM",
             "REMEMBER",

@@ -12,6 +12,7 @@ from headwater.algebra.nodes import Dstream, Istream, Plan, SessionWindow, Split
 from headwater.algebra.properties import is_chronon
 from headwater.errors import SqlError
 from headwater.language.catalog import Derived, Stream, UnboundedWindow
+from headwater.language.changes import CHANGED
 from headwater.language.notices import Notice
 from headwater.language.parsing.syntax import RelationToStream, TableFunction
 from headwater.language.relations.constants import bind_values
@@ -120,7 +121,7 @@ class ItemBinder:
             return Item(found.columns, stream=node.name), found.plan
         if isinstance(found, Derived):
             self.environment.unbounded.extend(found.unbounded)
-        time = found.time if isinstance(found, Stream) else None
+        time = found.time if isinstance(found, Stream) and found.time != CHANGED else None
         return Item(tuple(_column(f) for f in found.fields), stream=found.name, time=time), found.plan
 
     def _under_visible_names(self, node: exp.Expr) -> tuple[Item, Plan]:

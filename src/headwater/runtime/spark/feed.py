@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from headwater.errors import HeadwaterError
+from headwater.model.time import BEGINNING
 from headwater.runtime import points
 from headwater.runtime.core import Core, Delivery
 from headwater.runtime.loop import Loop
@@ -25,6 +26,12 @@ log = logging.getLogger("headwater")
 _TOO_SLOW = "Python worker failed to connect back"
 """What Spark says if a process of its own took more than ten seconds to start: this machine was busy."""
 _RESTARTS = 5
+_SLACK = 1_000_000
+"""Microseconds within which Spark has certainly looked for new rows if it says that there are none."""
+
+
+def _is_idle(status: dict[str, Any]) -> bool:
+    return not status["isDataAvailable"] and not status["isTriggerActive"]
 
 
 class SparkFeed:
@@ -36,6 +43,7 @@ class SparkFeed:
         self._last: Delivery | None = None
         self._expected: int | None = None
         self._restarts = 0
+        self._idle, self._taken_until = False, BEGINNING
 
     def start(self) -> None:
         if self._query is not None:
@@ -78,6 +86,15 @@ class SparkFeed:
             return False  # it was started again
         self._raise_failure()
         return True
+
+    def taken_until(self) -> int:
+        """Spark looks for rows all the time, but does not say when it looked last: it was within the slack."""
+        query, last = self._query, self._last
+        idle = query is not None and (last is None or last.done.is_set()) and _is_idle(query.status)
+        if idle and self._idle:
+            self._taken_until = max(self._taken_until, self._core.wall.now() - _SLACK)
+        self._idle = idle
+        return self._taken_until
 
     def failure(self) -> BaseException | None:
         """Why Spark's query ended, if it did."""

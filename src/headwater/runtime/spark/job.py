@@ -168,7 +168,7 @@ class SparkExecutor:
 
 def _row_sender(rows: DataFrame, work: Work, task: StreamTask, job: TickJob) -> DataFrame:
     parts = job.natives.get(task.stream, ())
-    found = native_rows(rows, task.intake, job.tick.clocks[task.stream].frontier, parts) if parts else None
+    found = native_rows(rows, task.intake, job.tick.frontier(task.stream), parts) if parts else None
     if found is None:
         return rows.mapInArrow(RowSender(work, task), EDGE)
     frame, shape = found

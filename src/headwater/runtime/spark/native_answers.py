@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from headwater.algebra.nodes import Plan
-from headwater.clock.frontier import Seen
+from headwater.clock.seen import Seen
 from headwater.model.schema import END, START
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.runtime.executor import TickJob
@@ -68,7 +68,7 @@ class _Batch:
 
     def __init__(self, frame: DataFrame, span: Span | None, task: StreamTask, job: TickJob) -> None:
         self._frame, self._task, self._job = frame, task, job
-        self._frontier = job.tick.clocks[task.stream].frontier
+        self._frontier = job.tick.frontier(task.stream)
         self._span = span if span is not None and span.rows and span.oldest >= self._frontier else None
         """Of the rows that are taken."""
         self._all = self._span is not None

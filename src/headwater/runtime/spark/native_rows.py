@@ -15,7 +15,7 @@ import pyarrow as pa
 from attrs import frozen
 
 from headwater.algebra import nodes as n
-from headwater.clock.frontier import Seen
+from headwater.clock.seen import Seen
 from headwater.model.arrays import int64_values
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
