@@ -37,16 +37,23 @@ def test_a_script_without_a_query_or_a_question_is_refused(replay: Callable):
     assert outcome.err.startswith("NO_QUERY: ")
 
 
-def test_weak_consistency_is_refused_when_it_would_run(replay: Callable):
-    script = f"{STREAM} SELECT x FROM s CONSISTENCY BLOCK 2 REMEMBER 5"
-    outcome = replay(script, [LINE])
+def test_rows_wait_and_are_forgotten_in_the_time_of_the_recording(replay: Callable):
+    rows = [(1, "a"), (5, "b"), (2, "late"), (9, "c")]
+    lines = [{"stream": "s", "kind": "insert", "at": t, "row": {"x": x, "n": 1}} for t, x in rows]
+    script = f"{STREAM} SELECT x FROM s CONSISTENCY BLOCK 2 REMEMBER 2"
+    outcome = replay(script, lines, "--batch", "1")
+    assert outcome.status == 0
+    assert [line["row"]["x"] for line in outcome.lines if line["kind"] == "insert"] == ["a", "b", "c"]
+    assert [line["at"] for line in outcome.lines if line["kind"] == "stable"] == [-1, 3, 7, None]
+    waiting = replay(script.replace("REMEMBER 2", "REMEMBER UNBOUNDED"), lines, "--batch", "1")
+    assert [line["row"]["x"] for line in waiting.lines if line["kind"] == "insert"] == ["a", "late", "b", "c"]
+
+
+def test_a_recording_has_no_wall_clock(replay: Callable):
+    outcome = replay(f"{STREAM} SELECT x FROM s CONSISTENCY WEAK REMEMBER 5 SECONDS BY WALL CLOCK", [LINE])
     assert outcome.status == 2
-    assert outcome.err == (
-        'UNSUPPORTED: replay cannot run query "query" with CONSISTENCY BLOCK 2 REMEMBER 5\n'
-        "  hint:   Choose another one for this run: --consistency strong, or --consistency middle.\n"
-    )
-    assert replay(script, [LINE], "--consistency", "middle").status == 0
-    assert replay(f"{script.replace('2', '0').replace('5', 'UNBOUNDED')}", [LINE]).status == 0
+    assert outcome.err.startswith('NO_WALL_CLOCK: query "query" cannot run with CONSISTENCY WEAK REMEMBER 5 SECONDS BY')
+    assert replay(f"{STREAM} SELECT x FROM s CONSISTENCY WEAK", [LINE], "--consistency", "middle").status == 0
 
 
 def test_a_query_that_does_not_run_may_be_weak(replay: Callable):

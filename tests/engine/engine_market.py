@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import headwater as hw
+from headwater.clock.progress import Progress
 from headwater.runtime import points
 from headwater.runtime.checkpoint import Checkpoint
 from headwater.sinks.folder import Folder
@@ -172,7 +173,7 @@ def state(folder: Path) -> dict[str, Any]:
         for key, record in its.items()
     }
     return {
-        "clocks": manifest.clocks,
+        "frontiers": {name: Progress.from_manifest(its).frontier for name, its in manifest.clock["streams"].items()},
         "newest": manifest.newest,
         "counts": manifest.counts,
         "queries": manifest.queries,

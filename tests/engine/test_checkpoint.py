@@ -138,11 +138,11 @@ def test_a_format_of_another_version(tmp_path: Path):
     run_market(tmp_path, steps=1, end=False)
     path = last_manifest(tmp_path)
     path.write_text(json.dumps({**json.loads(path.read_text()), "format": 99}))
-    with pytest.raises(StateError, match=r"STATE_VERSION: the checkpoint .* has format 99, and this version reads 1"):
+    with pytest.raises(StateError, match=r"STATE_VERSION: the checkpoint .* has format 99, and this version reads 2"):
         open_market(tmp_path)
 
 
-@pytest.mark.parametrize("content", [b"", b'{"format": 1, "tick"', b"[]", b'{"format": 1}', b"\xff\xfe\x00"])
+@pytest.mark.parametrize("content", [b"", b'{"format": 1, "tick"', b"[]", b'{"format": 2}', b"\xff\xfe\x00"])
 def test_a_damaged_manifest_is_named(content: bytes, tmp_path: Path):
     run_market(tmp_path, steps=1, end=False)
     path = last_manifest(tmp_path)
@@ -282,7 +282,7 @@ def test_a_stopped_query_is_forgotten_at_once(tmp_path: Path):
 def push_all(folder: Path, rows: int) -> None:
     """Row by row, from the first that is not counted yet: a push that was not confirmed may have been committed."""
     with hw.connect(runner="inprocess", shards=2, checkpoint=folder / "checkpoint") as engine:
-        engine.sql("CREATE STREAM event (at INT, kind STRING) ORDERED BY at")
+        engine.sql("CREATE STREAM event (at INT, kind STRING) ORDERED BY at IN ORDER")
         query = engine.sql("SELECT kind, COUNT(*) AS n FROM event WINDOW(RANGE 5) GROUP BY kind", name="kinds")
         query.start(hw.sinks.parquet(folder / "answers" / "kinds"))
         done = engine._core.manifest.counts.get("event", {"rows": 0})["rows"]

@@ -84,7 +84,8 @@ def test_only_late_rows_are_read(tmp_path: Path):
 
 def test_a_stream_with_the_same_name_is_another_stream(tmp_path: Path):
     with engine_on(
-        tmp_path, f"{SENSOR} ORDERED BY at; CREATE STREAM reading_late (at INT, note STRING) ORDERED BY at"
+        tmp_path,
+        f"{SENSOR} ORDERED BY at IN ORDER; CREATE STREAM reading_late (at INT, note STRING) ORDERED BY at IN ORDER",
     ) as e:
         run = e.sql("SELECT note FROM reading_late", name="notes").start()
         other = e.sql("SELECT value FROM reading", name="values").start()
@@ -103,7 +104,7 @@ def test_a_stream_with_the_same_name_is_another_stream(tmp_path: Path):
 
 @pytest.mark.parametrize(("policy", "values", "diverted"), [("DROP", [1, 2], []), ("ADJUST", [1, 2, 3, 4], [])])
 def test_other_policies(policy: str, values: list[int], diverted: list[str], tmp_path: Path):
-    with engine_on(tmp_path, f"{SENSOR} ORDERED BY at LATE ROWS {policy}") as engine:
+    with engine_on(tmp_path, f"{SENSOR} ORDERED BY at IN ORDER LATE ROWS {policy}") as engine:
         run = engine.sql("SELECT value FROM reading").start()
         engine.push("reading", ON_TIME)
         engine.push("reading", LATE)
@@ -114,7 +115,7 @@ def test_other_policies(policy: str, values: list[int], diverted: list[str], tmp
 
 
 def test_late_rows_may_be_an_error(tmp_path: Path):
-    with engine_on(tmp_path, f"{SENSOR} ORDERED BY at LATE ROWS ERROR") as engine:
+    with engine_on(tmp_path, f"{SENSOR} ORDERED BY at IN ORDER LATE ROWS ERROR") as engine:
         engine.sql("SELECT value FROM reading").start()
         engine.push("reading", ON_TIME)
         with pytest.raises(
@@ -128,7 +129,7 @@ def test_late_rows_may_be_an_error(tmp_path: Path):
 
 
 def test_rows_after_the_end_of_a_stream_are_late(tmp_path: Path):
-    with engine_on(tmp_path, f"{SENSOR} ORDERED BY at LATE ROWS DIVERT INTO missed") as engine:
+    with engine_on(tmp_path, f"{SENSOR} ORDERED BY at IN ORDER LATE ROWS DIVERT INTO missed") as engine:
         run = engine.sql("SELECT value FROM missed").start()
         engine.push("reading", ON_TIME)
         engine.run_to_end()
@@ -148,7 +149,7 @@ def lines(folder: Path, *texts: str) -> None:
 
 def test_malformed_rows_are_kept_as_files(tmp_path: Path):
     lines(tmp_path / "in", "1,10\nx,11\n2,12\n", "3,thirteen\n4,14\n")
-    declared = f"{SENSOR} SOURCE csv('{tmp_path}/in', malformed => 'divert') ORDERED BY at"
+    declared = f"{SENSOR} SOURCE csv('{tmp_path}/in', malformed => 'divert') ORDERED BY at IN ORDER"
     with engine_on(tmp_path, declared) as engine:
         run = engine.sql("SELECT value FROM reading").start()
         engine.run_to_end()
@@ -164,7 +165,7 @@ def test_malformed_rows_are_kept_as_files(tmp_path: Path):
 def test_a_query_may_read_malformed_rows(tmp_path: Path):
     lines(tmp_path / "in", "1,10\nx,11\n2,12\n", "3,thirteen\n4,14\n")
     declared = f"""
-        {SENSOR} SOURCE csv('{tmp_path}/in', malformed => 'divert') ORDERED BY at;
+        {SENSOR} SOURCE csv('{tmp_path}/in', malformed => 'divert') ORDERED BY at IN ORDER;
         CREATE STREAM reading_bad (source STRING, line BIGINT, reason STRING, row STRING);
     """
     with engine_on(tmp_path, declared) as engine:
@@ -179,14 +180,14 @@ def test_a_query_may_read_malformed_rows(tmp_path: Path):
 
 def test_a_malformed_row_may_be_an_error(tmp_path: Path):
     lines(tmp_path / "in", "1,10\nx,11\n")
-    with engine_on(tmp_path, f"{SENSOR} SOURCE csv('{tmp_path}/in') ORDERED BY at") as engine:
+    with engine_on(tmp_path, f"{SENSOR} SOURCE csv('{tmp_path}/in') ORDERED BY at IN ORDER") as engine:
         engine.sql("SELECT value FROM reading", name="q").start()
         with pytest.raises(StreamError, match="BAD_ROW") as told:
             engine.run_to_end()
         assert "0.csv" in str(told.value)
         assert "x,11" in str(told.value)
     lines(tmp_path / "in", "1,10\n2,11\n")
-    with engine_on(tmp_path, f"{SENSOR} SOURCE csv('{tmp_path}/in') ORDERED BY at") as engine:
+    with engine_on(tmp_path, f"{SENSOR} SOURCE csv('{tmp_path}/in') ORDERED BY at IN ORDER") as engine:
         run = engine.sql("SELECT value FROM reading", name="q").start()
         engine.run_to_end()
         assert [row[0] for row in history(run)] == [10, 11]

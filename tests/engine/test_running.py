@@ -16,7 +16,7 @@ from headwater.errors import InputError
 from headwater.runtime.checkpoint import Checkpoint
 from headwater.state.manifest import state_segments
 
-BIDS = "CREATE STREAM bid (auction INT, price INT, at INT) ORDERED BY at"
+BIDS = "CREATE STREAM bid (auction INT, price INT, at INT) ORDERED BY at IN ORDER"
 BUSY = "SELECT auction, COUNT(*) AS bids FROM bid WINDOW(RANGE 10) GROUP BY auction"
 
 
@@ -179,7 +179,7 @@ def test_a_stream_declared_again_begins_anew(engine: hw.Engine):
     run = engine.sql(BUSY, name="busy").start()
     bid(engine, (1, 5, 300))
     run.stop()
-    engine.sql("DROP STREAM bid; CREATE STREAM bid (name STRING, at INT) ORDERED BY at")
+    engine.sql("DROP STREAM bid; CREATE STREAM bid (name STRING, at INT) ORDERED BY at IN ORDER")
     run = engine.sql("SELECT name FROM bid", name="names").start()
     engine.push("bid", [{"name": "ann", "at": 2}])
     engine.run_to_end()
@@ -196,11 +196,11 @@ def test_sources_come_and_go_while_others_run(tmp_path: Path):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
     with hw.connect(runner="inprocess", checkpoint=tmp_path / "checkpoint") as engine:
-        engine.sql(f"CREATE STREAM one (at INT, x INT) SOURCE parquet('{tmp_path}/one') ORDERED BY at")
+        engine.sql(f"CREATE STREAM one (at INT, x INT) SOURCE parquet('{tmp_path}/one') ORDERED BY at IN ORDER")
         one = engine.sql("SELECT x FROM one", name="one").start()
         write(tmp_path / "one" / "a.parquet", {"at": 1, "x": 10})
         engine.run_to_end(end_streams=False)
-        engine.sql(f"CREATE STREAM two (at INT, x INT) SOURCE parquet('{tmp_path}/two') ORDERED BY at")
+        engine.sql(f"CREATE STREAM two (at INT, x INT) SOURCE parquet('{tmp_path}/two') ORDERED BY at IN ORDER")
         two = engine.sql("SELECT x FROM two UNION ALL SELECT x FROM one", name="both").start()
         write(tmp_path / "two" / "a.parquet", {"at": 2, "x": 20})
         engine.run_to_end(end_streams=False)
@@ -218,7 +218,7 @@ def test_sources_come_and_go_while_others_run(tmp_path: Path):
 def test_a_dropped_source_is_read_from_its_beginning_again(tmp_path: Path):
     """Also if the process was killed right after the DROP."""
     write(tmp_path / "in" / "a.parquet", {"at": 1, "x": 10})
-    declared = f"CREATE STREAM one (at INT, x INT) SOURCE parquet('{tmp_path}/in') ORDERED BY at"
+    declared = f"CREATE STREAM one (at INT, x INT) SOURCE parquet('{tmp_path}/in') ORDERED BY at IN ORDER"
     with hw.connect(runner="inprocess", checkpoint=tmp_path / "checkpoint") as engine:
         engine.sql(declared)
         run = engine.sql("SELECT x FROM one", name="q").start()

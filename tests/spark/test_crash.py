@@ -193,7 +193,7 @@ def fragile(session: SessionHandle, folder: Path, fault: str) -> hw.Engine:
     engine = hw.connect(spark=session.spark, checkpoint=folder / "checkpoint", small_tick=-1)
     engine.sql(f"""
         CREATE FUNCTION fragile(x INT, folder STRING) RETURNS INT AS 'crash_functions:{fault}';
-        CREATE STREAM event (at INT, x INT) SOURCE parquet('{folder}/in') ORDERED BY at;
+        CREATE STREAM event (at INT, x INT) SOURCE parquet('{folder}/in') ORDERED BY at IN ORDER;
     """)
     query = engine.sql(f"SELECT SUM(fragile(x, '{folder}')) AS s FROM event WINDOW(RANGE 5)", name="sums")
     query.start(hw.sinks.parquet(folder / "answers" / "sums"))

@@ -336,7 +336,7 @@ def test_lines_of_a_socket_are_parsed_in_the_tasks(spark: SparkSession, tmp_path
     with socketserver.TCPServer(("127.0.0.1", 0), Handler) as server, hw.connect(spark=spark, small_tick=0) as engine:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         place = f"'127.0.0.1', {server.server_address[1]}, format => 'csv', malformed => 'divert'"
-        engine.sql(f"CREATE STREAM lines (x BIGINT, y STRING) SOURCE socket({place}) ORDERED BY x")
+        engine.sql(f"CREATE STREAM lines (x BIGINT, y STRING) SOURCE socket({place}) ORDERED BY x IN ORDER")
         answer = engine.sql("SELECT y FROM lines WHERE x > 1").start(hw.sinks.memory())
         while sum(engine._core.manifest.counts.get("lines", {}).values()) < 3:
             engine.wait(0.05)

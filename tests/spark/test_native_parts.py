@@ -119,7 +119,9 @@ COLUMNS_OF_T = "ts TIMESTAMP, k INT, v BIGINT, s STRING, b BOOLEAN"
 
 def planned(text: str) -> n.Plan:
     engine = hw.connect(runner="inprocess")
-    engine.sql(f"CREATE STREAM t ({COLUMNS_OF_T}) ORDERED BY ts; CREATE STREAM u ({COLUMNS_OF_T}) ORDERED BY ts")
+    engine.sql(
+        f"CREATE STREAM t ({COLUMNS_OF_T}) ORDERED BY ts IN ORDER; CREATE STREAM u ({COLUMNS_OF_T}) ORDERED BY ts IN ORDER"
+    )
     query = engine.sql(text)
     return runnable(query.plan, query.settings)
 

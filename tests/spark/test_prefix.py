@@ -61,6 +61,9 @@ hop size 20 slide 6 offset 5 as "window_start", "window_end" BIGINT
     "tumble": f"""
 hop size 10 slide 10 as "window_start", "window_end" BIGINT
   {CHRONONS}""",
+    "hop for an instant": f"""
+hop size 20 slide 6 offset 5 lifetime 1 as "window_start", "window_end" BIGINT
+  {CHRONONS}""",
     "hop with gaps": f"""
 hop size 4 slide 10 offset 3 as "window_start", "window_end" BIGINT
   {CHRONONS}""",
@@ -264,6 +267,7 @@ def test_time_is_final_as_far_as_the_operators_say():
     slides = plan_of(PLANS["range slide"])
     assert [frontier_above(slides, f) for f in (BEGINNING, 0, 6, 7, INFINITY)] == [BEGINNING, 6, 6, 13, INFINITY]
     assert frontier_above(plan_of(PLANS["tumble"]), 5) == 10
+    assert frontier_above(plan_of(PLANS["hop for an instant"]), 5) == 7
     assert frontier_above(plan_of(PLANS["union"]), 5) == 5
     assert frontier_above(plan_of(PLANS["nested windows"]), 6) == 8
 

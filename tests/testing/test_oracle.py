@@ -389,9 +389,9 @@ def instant(plan: HopWindow | SessionWindow, t: int) -> object:
 
 
 def hop_windowed(plan: HopWindow, stream: Stream, t: int) -> Counter:
-    """The windows that have ended at t but not yet a slide ago."""
+    """The windows that have ended at t but not yet a slide ago (or as long as they are shown)."""
     shown: Counter = Counter()
-    for start in range(t - plan.size - plan.slide + 1, t - plan.size + 1):
+    for start in range(t - plan.size - (plan.lifetime or plan.slide) + 1, t - plan.size + 1):
         if (start - plan.offset) % plan.slide == 0:
             ends = instant(plan, start), instant(plan, start + plan.size)
             for snapshot in stream[max(start, 0) : max(start + plan.size, 0)]:
