@@ -39,7 +39,7 @@ def run(
             "this very run: nobody has it beforehand. Ratios: how many times sooner than with it; below 1 is later.",
             "calm: exponential, 100 ms; spikes: 2 s longer for 4 s about once a minute; regimes: 3 s longer in every "
             "fourth minute; rare long bursts: 5 s longer for 20 s about every 300 s; sinusoid: 50 ms to 3 s, three times; "
-            "Pareto: 1.8, at least 50 ms. Delays are synthetic; the first 1000 rows wait for the warm-up.",
+            "Pareto: 1.8, at least 50 ms. Delays are synthetic.",
             "Rows that were not final a minute after the last one are in none of the means.",
         ),
     )
