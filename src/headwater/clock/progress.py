@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from attrs import evolve, field, frozen
@@ -107,7 +107,7 @@ class Progress:
         promise = max((s.promise for s in parts.values()), default=BEGINNING)
         if promise > BEGINNING:
             progress = progress._promised(rules, promise, now)
-        progress = progress._complete(parts.values())
+        progress = progress._promised_by_parts(rules, parts, now)._complete(parts.values())
         progress = progress._counting_late(self.reason, sum(s.late for s in parts.values()))
         parts = {name: s for name, s in parts.items() if s.newest_of_all > BEGINNING}
         if not parts:
@@ -147,6 +147,17 @@ class Progress:
         if rules.ordered:
             return self.raised(promise, BY_SOURCE)
         return evolve(self, floor=self.floor.offered(now + (rules.latency or 0), promise, BY_SOURCE))
+
+    def _promised_by_parts(self, rules: StreamRules, seen: Mapping[str, Seen], now: int) -> Progress:
+        told = {name: s.own_promise for name, s in seen.items() if s.own_promise > BEGINNING}
+        if not told:
+            return self
+        parts, new = dict(self.parts), Track(self.frontier, self.reason)
+        for name, promise in told.items():
+            track = parts.get(name, new)
+            due = now + (rules.latency or 0)
+            parts[name] = track.raised(promise, BY_SOURCE) if rules.ordered else track.offered(due, promise, BY_SOURCE)
+        return evolve(self, parts=tuple(sorted(parts.items())))
 
     def _complete(self, seen: Iterable[Seen]) -> Progress:
         """The source may have said how many events there are (CEDR A.12)."""

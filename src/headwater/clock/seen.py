@@ -21,6 +21,8 @@ class Seen(NamedTuple):
     """Rows that are not what the stream declares; not among ``rows`` either."""
     promise: int = BEGINNING
     """The source's own word: nothing before this instant comes any more, in any partition."""
+    own_promise: int = BEGINNING
+    """The same of this partition alone."""
     sent: int = BEGINNING
     """The largest send time of a row (wall clock), where it is known."""
     late_newest: int = BEGINNING
@@ -41,6 +43,7 @@ class Seen(NamedTuple):
             self.late + other.late,
             self.bad + other.bad,
             max(self.promise, other.promise),
+            max(self.own_promise, other.own_promise),
             max(self.sent, other.sent),
             max(self.late_newest, other.late_newest),
             min(self.late_oldest, other.late_oldest),

@@ -257,14 +257,18 @@ class Intake:
                 told = {"late": part.rows, "late_newest": part.newest, "late_oldest": part.oldest}
                 seen[part.partition] = known._replace(**told)
         first, *rest = seen.values()
-        promise = max(found.promise, BEGINNING if piece.promise is None else piece.promise)
-        if self.heartbeat is not None and piece.partition:
-            # What one partition says of itself is no word of the others, and promises are those of the whole stream.
-            promise = BEGINNING if piece.promise is None else piece.promise
+        promise = BEGINNING if piece.promise is None else piece.promise
+        own = BEGINNING
+        if self.heartbeat is None or not (piece.partition or self.partition):
+            promise = max(promise, found.promise)
+        elif self.partition is None:  # what a partition says of itself is no word of the others
+            own = found.promise
         sent = BEGINNING
         if self.sent is not None:
-            sent = max(latest(part.rows.column(self.sent)) for part in (timed, late))
-        first = first._replace(bad=bad, promise=promise, sent=sent, counted=found.counted, syncs=found.syncs)
+            sent = latest([part.rows.column(self.sent) for part in (timed, late)])
+        first = first._replace(
+            bad=bad, promise=promise, own_promise=own, sent=sent, counted=found.counted, syncs=found.syncs
+        )
         return [first, *rest]
 
     def _sighted(self, piece: Piece, timed: Timed) -> list[Seen]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -42,7 +44,9 @@ def backward(times: Int64Array, which: BoolArray) -> BoolArray:
     return found
 
 
-def latest(column: pa.Array) -> int:
-    """The largest wall-clock time in a column of them."""
-    sent = column.drop_null().cast(pa.int64()).to_numpy(zero_copy_only=False)
-    return int(sent.max()) if len(sent) else BEGINNING
+def latest(columns: Sequence[pa.Array]) -> int:
+    """The largest wall-clock time in some columns of them; unknown if one is: that row may have been sent last."""
+    times = pa.chunked_array(columns)
+    if times.null_count or not len(times):
+        return BEGINNING
+    return int(times.cast(pa.int64()).to_numpy().max())
