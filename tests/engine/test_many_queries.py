@@ -80,3 +80,17 @@ def test_many_more(piece: int):
         check_together(seed)
         check_one_by_one(seed)
         check_one_by_one(seed, revised=True)
+
+
+def test_equal_queries_that_must_wait_are_one():
+    """Each had an operator of its own to hold back what is not final, and both kept their rows under one name."""
+    check_one_by_one(1039)
+    with hw.connect(runner="inprocess", shards=2) as engine:
+        engine.sql("CREATE STREAM s (x INT)")
+        with engine.held():
+            runs = [engine.sql("SELECT x FROM s WHERE x > 0", name=name).start() for name in "ab"]
+        engine.push("s", [{"x": 1, "_start": 1, "_end": 5}, {"x": 2, "_start": 2, "_end": 9}])
+        engine.push("s", [], frontier=7)
+        engine.run_to_end()
+        first, second = (sorted(row["x"] for row in run.history().rows()) for run in runs)
+        assert first == second == [1, 2]

@@ -117,6 +117,7 @@ class Lowering:
         self._graph = graph
         self._known: dict[tuple[n.Plan, _Form], _Lowered] = {}
         self._aligned: dict[tuple[int, tuple[str, ...], _Form], _Lowered] = {}
+        self._roots: dict[tuple[n.Plan, _Form, bool], int] = {}
         self._texts: dict[n.Plan, str] = {}
         self._form, self._speculative, self._made = _ANY_FORM, False, ("", 0)
         self._level, self._unit = _ANY_FORM, False
@@ -135,16 +136,22 @@ class Lowering:
             form = evolve(form, block=consistency.block, remember=consistency.remember, wall=consistency.wall)
         self._level = form = evolve(form, lineage=lineage)
         self._unit = consistency.unit
+        if (plan, form, strong) not in self._roots:  # equal queries are one, with one state
+            self._roots[plan, form, strong] = self._root(plan, form, strong=strong)
+        self._graph.queries[name] = self._roots[plan, form, strong]
+
+    def _root(self, plan: n.Plan, form: _Form, *, strong: bool) -> int:
+        """The node of a whole plan, with what its level needs above it."""
         root = self._lower(plan, form)
         if not form.speculative and not root.final:
-            self._begin(plan, _Form(since=since))
+            self._begin(plan, _Form(since=form.since))
             root = self._add(AlignOperator(plan.schema), root, final=True)
         if root.raw:
             root = self._wait(root, plan.schema.names)
-        if lineage and (strong or str(STRONG) in lineage):
+        if form.lineage and (strong or str(STRONG) in form.lineage):
             self._begin(plan, evolve(form, hold=False))
             root = self._put(SettleOperator(plan.schema, opened=not strong), root)
-        self._graph.queries[name] = root.node
+        return root.node
 
     def _lower(self, plan: n.Plan, form: _Form) -> _Lowered:
         inside = evolve(form, hold=form.hold and isinstance(plan, _PASS_THROUGH))
