@@ -240,8 +240,10 @@ def test_a_query_that_changed_starts_anew(tmp_path: Path, caplog: pytest.LogCapt
     run_market(tmp_path, steps=2, end=False)
     changed = QUERIES | {"busy": QUERIES["busy"].replace("RANGE 20", "RANGE 21")}
     with caplog.at_level(logging.WARNING, "headwater"), open_market(tmp_path, queries=changed) as engine:
-        assert '"busy" is not the one that the checkpoint has under this name: it starts anew' in caplog.text
-        assert caplog.text.count("starts anew") == 1
+        assert '"busy" is not the one that the checkpoint has under this name: it starts anew' in " ".join(
+            caplog.messages
+        )
+        assert " ".join(caplog.messages).count("starts anew") == 1
         assert engine.runs["busy"].since == 2
         assert engine.runs["bidders"].since == 0
 
@@ -261,7 +263,7 @@ def test_nothing_runs_until_all_queries_are_started_again(tmp_path: Path, caplog
         engine.drop("quiet")
         engine.run_to_end(end_streams=False)
         assert state(tmp_path)["counts"]["bid"]["rows"] > before["counts"]["bid"]["rows"]
-    assert "nothing runs until the queries of the checkpoint are started again or dropped" in caplog.text
+    assert "nothing runs until the queries of the checkpoint are started again or dropped" in " ".join(caplog.messages)
     assert "quiet" not in state(tmp_path)["queries"]
 
 

@@ -113,8 +113,7 @@ def _measure(competitors: Sequence[Competitor], line: Line, data: Data, repeat: 
         if isinstance(tried, Skipped):
             line.best[competitor.name, fmt] = tried
             continue
-        can = limit * tried.rate * 1_000 / data.rows(line.case.streams)
-        parts[competitor.name, fmt] = data.prefix(max(_PILOT_FILES, min(int(can * data.files), data.files)))
+        parts[competitor.name, fmt] = _within(limit, tried, line, data)
     for round_ in range(repeat):
         for competitor, fmt in lanes:
             lane = competitor.name, fmt
@@ -122,7 +121,15 @@ def _measure(competitors: Sequence[Competitor], line: Line, data: Data, repeat: 
                 continue
             found = competitor.run(line.case, parts[lane], fmt, limit=limit * _PATIENCE)
             line.best[lane] = _better(line.best.get(lane), found)
+            if isinstance(found, Measured):  # warm, and with less weight on the start: it may be able to do more
+                parts[lane] = max(parts[lane], _within(limit, found, line, data), key=lambda part: part.files)
             say(f"{line.case.title}: {competitor.name} {fmt} {round_ + 1}/{repeat}: {_told(found)}")
+
+
+def _within(limit: float, tried: Measured, line: Line, data: Data) -> Data:
+    """The rows that it can do within the limit, if it goes on as it did."""
+    can = limit * tried.rate * 1_000 / data.rows(line.case.streams)
+    return data.prefix(max(_PILOT_FILES, min(int(can * data.files), data.files)))
 
 
 def _better(before: Measured | Skipped | None, found: Measured | Skipped) -> Measured | Skipped:
