@@ -15,6 +15,8 @@ class Settings:
     """Are plans rewritten, or run as they are written?"""
     without_rules: str = field(default="", metadata={"values": ()})
     """Rules of the optimizer that are switched off, separated by commas."""
+    memory_aware: str = field(default="off", metadata={"values": ("on", "off")})
+    """Do rows wait before a part of a strong plan that would make more of them, while what is above it waits anyway?"""
 
     @staticmethod
     def names() -> tuple[str, ...]:

@@ -159,6 +159,8 @@ NODES: list[tuple[str, n.Plan]] = [
     ("aggregate", n.Aggregate(S, (), ())),
     ('partial aggregate by "k": COUNT(*) AS "n" BIGINT', n.PreAggregate(S, ("k",), (COUNT,))),
     ("partial aggregate", n.PreAggregate(S, (), ())),
+    ('await by "k"', n.Await(S, S, ("k",))),
+    ("await", n.Await(S, S)),
     ("window range 10 slide 2", n.TimeWindow(S, 10, 2)),
     ("window range 10", n.TimeWindow(S, 10)),
     ("window range unbounded", n.TimeWindow(S, INFINITY)),

@@ -194,6 +194,18 @@ def test_the_view_of_heartbeats():
         assert {row["stream"] for row in shown} == {"s"}
 
 
+def test_the_heartbeat_of_a_stream_in_a_query():
+    its = world("DISORDER 2000000", "SELECT heartbeat(s) AS far FROM (VALUES (1)) one(x) CONSISTENCY MIDDLE")
+    with its.engine:
+        its.engine.sql("SELECT ts FROM s", name="other").start()
+        its.push("s", 10)
+        its.push("s", 12)
+        its.clock.advance(SECOND)
+        its.push("s", 13)
+        shown = sorted(its.run.history().rows(), key=lambda row: row["_start"])
+        assert [row["far"] for row in shown] == [None, 8 * SECOND - 1, 10 * SECOND - 1]
+
+
 def test_show_heartbeats():
     its = world("DISORDER 2000000 DISORDER 0 AFTER 5 SECONDS")
     with its.engine:

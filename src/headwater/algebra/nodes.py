@@ -267,6 +267,22 @@ class PreAggregate(Plan):
 
 
 @frozen(cache_hash=True)
+class Await(Plan):
+    """The input as it is; only that its rows wait until time has come to them in the other input too.
+
+    For the plan that runs only: rows wait where they take less room than what would be made of them (Srivastava & Widom 7).
+    """
+
+    input: Plan = field(metadata=_INPUT)
+    other: Plan = field(metadata=_INPUT)
+    by: tuple[str, ...] = ()
+    """The columns by which whoever reads the rows wants them spread."""
+
+    def _schema(self) -> Schema:
+        return self.input.schema
+
+
+@frozen(cache_hash=True)
 class SortKey:
     """One column of an ORDER BY; Spark's defaults."""
 

@@ -239,6 +239,10 @@ def _partial_aggregate(cursor: Cursor, below: n.Plan) -> n.Plan:
     return n.PreAggregate(below, whole.keys, whole.calls)
 
 
+def _await(cursor: Cursor, below: n.Plan, other: n.Plan) -> n.Plan:
+    return n.Await(below, other, cursor.listed(lambda: cursor.column(below.schema)) if cursor.accept("by") else ())
+
+
 def _call(cursor: Cursor, schema: Schema) -> n.AggregateCall:
     function = cursor.plain_name("an aggregate, such as COUNT")
     cursor.expect("(")
@@ -360,6 +364,7 @@ _RULES: dict[str, tuple[int, Callable[..., n.Plan]]] = {
     **{kind.value: (2, _set_operation(kind)) for kind in sorted(n.SetKind, key=lambda k: -len(k.value))},
     "aggregate": (1, _aggregate),
     "partial aggregate": (1, _partial_aggregate),
+    "await": (2, _await),
     "window range": (1, _time_window),
     "window rows": (1, _row_window),
     "hop": (1, _hop_window),

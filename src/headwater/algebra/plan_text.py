@@ -195,6 +195,11 @@ def _call(call: n.AggregateCall) -> str:
 
 
 @_line.register
+def _(plan: n.Await) -> str:
+    return f"await{f' by {_names(plan.by)}' if plan.by else ''}"
+
+
+@_line.register
 def _(plan: n.TimeWindow) -> str:
     size = "unbounded" if plan.unbounded else plan.size
     return f"window range {size}{f' slide {plan.slide}' if plan.slide != 1 else ''}"

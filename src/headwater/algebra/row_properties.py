@@ -335,6 +335,11 @@ def _(plan: n.PreAggregate, below: Rows) -> Rows:
 
 
 @_rows.register
+def _(plan: n.Await, below: Rows, other: Rows) -> Rows:
+    return below
+
+
+@_rows.register
 def _(plan: n.TopK, below: Rows) -> Rows:
     """A part of the rows; the rank numbers them in each partition."""
     keys = list(below.keys)

@@ -36,6 +36,8 @@ class Times:
 def times_of(plan: n.Plan, inputs: Sequence[Times], rows: Rows) -> Times:
     """The properties of a node's intervals, from those of its inputs and what is known of its rows."""
     alone = _ONE_ROW in rows.keys
+    if isinstance(plan, n.Await):
+        return inputs[0]
     if isinstance(plan, _INTERVALS_AS_THEY_ARE) and not alone:
         return inputs[0]
     lifetime = _lifetime(plan, inputs)

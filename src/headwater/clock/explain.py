@@ -15,7 +15,12 @@ from headwater.model.time import BEGINNING, render
 
 
 def explain_heartbeat(
-    rules: Rules, streams: Sequence[str], clock: Clock | None = None, *, plan: Labeled | None = None
+    rules: Rules,
+    streams: Sequence[str],
+    clock: Clock | None = None,
+    *,
+    plan: Labeled | None = None,
+    links: Mapping[str, str] | None = None,
 ) -> str:
     """What a query over these streams waits for, as text.
 
@@ -29,6 +34,8 @@ def explain_heartbeat(
         Of a running engine: adds how far the streams are.
     plan
         The query's operators: adds the streams that each of them waits for.
+    links
+        From operators to those that they wait with; None: to save memory.
     """
     names = [s for s in dict.fromkeys(streams) if s in rules.streams]
     sections = [("streams", [_stream(rules.streams[name], rules) for name in names])]
@@ -37,7 +44,7 @@ def explain_heartbeat(
     sections += [("bounds that follow along chains", _matrix(rules, derived, names))]
     sections += [("time domains", _domains(rules, names))]
     if plan is not None:
-        labels = assign_labels(plan)
+        labels = assign_labels(plan, links)
         sections += [("operators wait for", [f"{name}: {', '.join(sorted(label))}" for name, label in labels.items()])]
     sections += [("progress", _progress(rules, names))]
     if clock is not None:

@@ -14,6 +14,7 @@ from headwater.language.catalog import Catalog, Derived, Entry, Function, Kind, 
 from headwater.language.consistency import Consistency, bind_consistency
 from headwater.language.declarations import Declaration, check_references, late_stream
 from headwater.language.functions.user_functions import bind_function, functions_of
+from headwater.language.heartbeat_function import with_heartbeats
 from headwater.language.introspection import Answer, Explain
 from headwater.language.notices import Notice
 from headwater.language.parsing.statements import deep_recursion, parse_script
@@ -81,7 +82,7 @@ class _ScriptBinder:
     def _query(self, node: exp.Expr) -> tuple[Output, QueryBinder]:
         binder = QueryBinder(self.catalog, self.text)
         with functions_of(self.catalog) as called:
-            output = binder.bind(node)
+            output = binder.bind(with_heartbeats(self.text, self.catalog, node))
         binder.uses |= called
         refuse = self.settings.unbounded_state == "error"
         notices = [*binder.notices, *check_bounded(output.plan, binder.unbounded, refuse=refuse)]

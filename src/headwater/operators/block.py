@@ -67,14 +67,19 @@ class BlockOperator(Operator):
 
     def step(self, state: BlockState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
         (delta,) = inputs
-        until = max(state.waiting.frontier, frontiers[0], min(delta.reached, INFINITY - 1) + 1)
+        until = max(frontiers[0], min(delta.reached, INFINITY - 1) + 1)
+        return Step(self._release(state, delta, until).delta, frontiers[0])
+
+    def _release(self, state: BlockState, delta: Delta, until: int) -> Step:
+        """Let pass what starts before this instant; it never goes back."""
+        until = max(state.waiting.frontier, until)
         later = delta.start >= until
         waited = state.waiting.advance(until)
         out = delta.filter(~later)
         if waited:
             out = Delta.concat(self.schema, [out, self._delta(waited)]).consolidate()
         self._wait_on(state, delta.filter(later))
-        return Step(out, frontiers[0])
+        return Step(out, until)
 
     def _wait_on(self, state: BlockState, delta: Delta) -> None:
         state.waiting.append(self._columns(delta))

@@ -39,7 +39,8 @@ def explain(
     settings = settings or Settings()
     made = planned(request.plan, settings, statistics=statistics)
     if request.level is ExplainLevel.HEARTBEAT:
-        return heartbeat_text(request, made.plan, statistics=statistics, clock=clock)
+        aware = settings.memory_aware == "on"
+        return heartbeat_text(request, made.plan, memory_aware=aware, statistics=statistics, clock=clock)
     plan = request.plan if request.level is ExplainLevel.LOGICAL else made.plan
     if request.format is ExplainFormat.TEXT and request.level is not ExplainLevel.PHYSICAL:
         return print_plan(plan)

@@ -27,6 +27,7 @@ from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
 from headwater.operators.aggregate import AggregateOperator, Call
 from headwater.operators.align import AlignOperator
+from headwater.operators.await_other import AwaitOperator
 from headwater.operators.base import EVERY_COLUMN, Operator
 from headwater.operators.block import BlockOperator
 from headwater.operators.changes import ChangesOperator, FromSignedOperator
@@ -65,6 +66,7 @@ _PASS_THROUGH = (
     n.Granularity,
     n.Split,
     n.Stamp,
+    n.Await,
 )
 _NEVER_HOLD = (n.Source, n.Constant, n.SessionWindow)
 _UNTOUCHED_BY_DUPLICATES = ("MIN", "MAX")
@@ -154,6 +156,8 @@ class Lowering:
         return root.node
 
     def _lower(self, plan: n.Plan, form: _Form) -> _Lowered:
+        if isinstance(plan, n.Await) and form.speculative:
+            return self._lower(plan.input, form)  # what is shown at once waits for nobody
         inside = evolve(form, hold=form.hold and isinstance(plan, _PASS_THROUGH))
         if _remembers_nothing(plan, late=form.since > 0):
             form = _ANY_FORM
@@ -265,6 +269,9 @@ class Lowering:
             case n.PreAggregate(input=below, keys=keys, calls=calls):
                 parts = [Call(c.function, c.output, c.type, c.argument, c.filter) for c in calls]
                 return self._add(PreAggregateOperator(below.schema, keys, parts), *inputs)
+            case n.Await(other=other, by=by):
+                awaited = ", ".join(node.name for node in other.walk() if isinstance(node, n.Source))
+                return self._add(AwaitOperator(schema, by or schema.names, awaited), *inputs, final=inputs[0].final)
             case n.TopK():
                 return self._top_k(plan, inputs[0], hold=hold)
             case n.TimeWindow(size=size, slide=slide):

@@ -14,6 +14,7 @@ from headwater.model.element import Adjust, Insert
 from headwater.optimizer.cost import Statistics
 from headwater.optimizer.optimize import Optimized, optimize, rules
 from headwater.runtime.early_windows import with_early_windows
+from headwater.runtime.memory_aware import held_back
 from headwater.runtime.pre_aggregation import with_partials
 from headwater.settings import Settings
 
@@ -50,6 +51,8 @@ def runnable(plan: Plan, settings: Settings) -> Plan:
 def deployed(plan: Plan, settings: Settings) -> Plan:
     """An optimized plan whose windows are final when they end, with rows put together where they come in."""
     early = with_early_windows(plan)
+    if settings.memory_aware == "on":
+        early = held_back(early)
     return early if settings.optimizer == "off" else with_partials(early)
 
 

@@ -9,6 +9,7 @@ from itertools import islice
 from attrs import evolve
 
 from headwater.algebra.nodes import (
+    Await,
     Coalesce,
     Distinct,
     Dstream,
@@ -31,6 +32,7 @@ from headwater.algebra.nodes import (
 )
 from headwater.model.schema import Field, Schema
 from headwater.model.time import INFINITY
+from headwater.runtime.memory_aware import only_time
 from headwater.testing import plans
 from headwater.testing.checks import CheckError, check_case, check_cases
 from headwater.testing.choices import Choices, Dice
@@ -99,6 +101,10 @@ def _constant_set(c: Choices) -> Plan:
     return SetOperation(*_either_way(c, stream, constant), c.pick(list(SetKind)))
 
 
+def _await(c: Choices, rows: Plan, other: Source) -> Plan:
+    return Await(rows, only_time(other), rows.schema.names[: c.integer(0, 1)])
+
+
 OPERATORS: dict[str, Make] = {
     "filter": lambda c: _filter(c, _left(c)),
     "project": lambda c: plans.project(c, _left(c)),
@@ -130,6 +136,8 @@ OPERATORS: dict[str, Make] = {
     "top-k all numbers": lambda c: plans.top_k(c, _with_ties(_left(c)), limit=INFINITY, ranked=True),
     "top-k offset only": lambda c: plans.top_k(c, _with_ties(_left(c)), limit=INFINITY, ranked=False),
     "granularity": lambda c: Granularity(_left(c), c.pick([2, 3, 5]), c.pick([0, 0, 1, -1])),
+    "await": lambda c: _await(c, _left(c), _right(c)),
+    "await under distinct": lambda c: Distinct(_await(c, _left(c), _right(c))),
     "split": lambda c: Split(_left(c), c.pick([1, 2, 3])),
     "coalesce": lambda c: Coalesce(_left(c), c.pick([INFINITY, 1, 2, 5])),
     "istream": lambda c: Istream(_left(c)),

@@ -18,6 +18,7 @@ import pyarrow as pa
 from headwater.algebra.nodes import (
     Aggregate,
     AggregateCall,
+    Await,
     Coalesce,
     Constant,
     Distinct,
@@ -248,6 +249,10 @@ class _Query:
         # Row by row, as if nothing were put together: the aggregation above must not see the difference.
         parts = [f"{_part(c)} AS {_quote(c.output)}" for c in plan.calls]
         return f"SELECT {', '.join(['_t', *_quoted(plan.keys), *parts])} FROM {below}"
+
+    @_sql.register
+    def _(self, plan: Await, below: str, other: str) -> str:
+        return f"FROM {below}"
 
     @_sql.register
     def _(self, plan: TimeWindow, below: str) -> str:

@@ -27,6 +27,8 @@ def _needs(plan: n.Plan, wanted: frozenset[str]) -> list[frozenset[str]]:
             return [frozenset(c for _, scalar in expressions for c in _known(scalar, below))]
         case n.TimeWindow() | n.Granularity():
             return [wanted]
+        case n.Await(other=other, by=by):
+            return [wanted | frozenset(by), frozenset(other.schema.names)]
         case n.HopWindow(start=start, end=end):
             return [wanted - {start, end}]
         case n.Aggregate(keys=keys, calls=calls) | n.PreAggregate(keys=keys, calls=calls):
