@@ -1,4 +1,4 @@
-"""The function ``heartbeat(stream)``: how far a stream is, in a query. It stands for a sub-query of the table ``heartbeats``."""
+"""The function ``heartbeat(stream)``: how far a stream is. It stands for a sub-query of the table ``heartbeats``."""
 
 from __future__ import annotations
 
