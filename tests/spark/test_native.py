@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import headwater as hw
-from headwater.runtime.spark import job, native_answers, native_rows
+from headwater.operators.pre_aggregate import ReductionMeter
+from headwater.runtime.spark import job, native_answers, native_rows, native_slices
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -145,6 +146,39 @@ def test_many_queries_over_one_stream(spark: SparkSession, tmp_path: Path, monke
     for name in QUERIES:
         assert found[name] == expected[name], name
         assert expected[name], name
+    assert counts["t"] == counted["t"] == {"rows": 230, "late": 6, "bad": 4}
+    for stream in ("t_late", "t_bad"):
+        assert diverted(tmp_path / "spark", stream) == diverted(tmp_path / "plain", stream) != []
+
+
+SLICES = {
+    "tumble": QUERIES["tumble"],
+    "range": "SELECT s, COUNT(v) AS n, SUM(k) AS sum FROM t WINDOW(RANGE 22 SECONDS SLIDE 5 SECONDS) WHERE b GROUP BY s",
+    "early": "SELECT COUNT(*) AS n, MAX(v) AS top FROM t WINDOW(RANGE 20 SECONDS SLIDE 10 SECONDS) CONSISTENCY MIDDLE",
+    "hop": "SELECT window_start, AVG(k) AS mean FROM HOP(t, DESCRIPTOR(ts), 5 SECONDS, 20 SECONDS) GROUP BY window_start",
+}
+
+
+@pytest.mark.parametrize("name", SLICES)
+def test_slices_put_together_by_spark(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str):
+    """From the second tick on, as if many rows became one in the first."""
+    taken: list[int] = []
+    original = native_slices.sliced_rows
+
+    def noted(*arguments: Any) -> Any:
+        taken.append(1)
+        return original(*arguments)
+
+    monkeypatch.setattr(job, "sliced_rows", noted)
+    monkeypatch.setattr(job, "native_meter", ReductionMeter)
+    with in_process(tmp_path / "there", checkpoint=tmp_path / "plain") as engine:
+        expected, counted = run(engine, tmp_path / "there", {name: SLICES[name]})
+    with on_spark(spark, tmp_path / "here", checkpoint=tmp_path / "spark") as engine:
+        assert "runs Spark while it makes one row of four" in engine.sql(SLICES[name]).explain("physical")
+        found, counts = run(engine, tmp_path / "here", {name: SLICES[name]})
+    assert len(taken) == 3
+    assert found == expected
+    assert expected[name]
     assert counts["t"] == counted["t"] == {"rows": 230, "late": 6, "bad": 4}
     for stream in ("t_late", "t_bad"):
         assert diverted(tmp_path / "spark", stream) == diverted(tmp_path / "plain", stream) != []

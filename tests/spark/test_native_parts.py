@@ -12,12 +12,15 @@ import headwater as hw
 from headwater.algebra import nodes as n
 from headwater.model.delta import Delta
 from headwater.model.schema import Field, Schema
-from headwater.model.time import BEGINNING
-from headwater.runtime.lower import lower
+from headwater.model.time import BEGINNING, INFINITY
+from headwater.operators.pre_aggregate import PreAggregateOperator
+from headwater.runtime.graph import Graph
+from headwater.runtime.lower import Lowering, lower
 from headwater.runtime.planning import runnable
 from headwater.runtime.reading import together
 from headwater.runtime.spark.native_parts import NativePart, is_stateless, marked
 from headwater.runtime.spark.native_rows import native_rows
+from headwater.runtime.spark.native_slices import Slices, can_pre_aggregate, native_meter, sliced_rows, slices_of
 from headwater.sources.base import Piece
 from headwater.sources.intake import Intake
 
@@ -109,6 +112,118 @@ def in_python(plan: n.Plan, delta: Delta) -> Delta:
         else:
             made[node.id] = node.operator.step(None, (made[node.inputs[0]],), (BEGINNING,)).delta
     return made[graph.queries["part"]]
+
+
+# -- one batch in groups ----------------------------------------------------------------------------------------------
+
+
+NAMED = n.Project(
+    POSITIVE,
+    (
+        ("s", scalar('"s"', pa.string(), "s")),
+        ("k", scalar('"k"', pa.int32(), "k")),
+        ("z", scalar('"z"', pa.int64(), "z")),
+        ("odd", scalar('"z" % 2 = 1', pa.bool_(), "z")),
+    ),
+)
+CALLS = (
+    n.AggregateCall("SUM", "total", pa.int64(), "k"),
+    n.AggregateCall("COUNT", "some", pa.bool_(), "k", filter="odd"),
+    n.AggregateCall("MAX", "most", pa.int64(), "z"),
+    n.AggregateCall("SUM", "odds", pa.int64(), "k", filter="odd"),
+)
+SLICED: dict[str, tuple[n.Plan, n.HopWindow | None, tuple[str, ...]]] = {
+    "range": (n.TimeWindow(NAMED, 30, 10), None, ("s",)),
+    "odd range": (n.TimeWindow(NAMED, 25, 10), None, ()),
+    "for ever": (n.TimeWindow(NAMED, INFINITY, 50), None, ("k",)),
+    "granularity": (n.Granularity(NAMED, 4, 1), None, ("k",)),
+    "both": (n.Granularity(n.TimeWindow(NAMED, 30, 10), 20, 3), None, ()),
+    "tumble": (NAMED, n.HopWindow(NAMED, 10, 10, 3, time=pa.int64()), ("window_end", "k")),
+    "hop": (NAMED, n.HopWindow(NAMED, 25, 10, time=pa.int64()), ("window_start", "window_end")),
+}
+
+
+@pytest.mark.parametrize("frontier", [BEGINNING, 17])
+@pytest.mark.parametrize("partition", [None, "k"])
+@pytest.mark.parametrize("name", SLICED)
+def test_what_a_batch_holds_in_groups(spark: SparkSession, name: str, partition: str | None, frontier: int):
+    """The same partial aggregates as in Python, of the same rows; and all that is told of the others."""
+    part, hop, keys = SLICED[name]
+    plan = n.PreAggregate(hop or part, keys, CALLS)
+    intake = Intake("t", COLUMNS, "at", partition=partition, bad="divert")
+    slices = Slices(7, "key", plan, NativePart(3, part), hop)
+    assert can_pre_aggregate(plan, slices.part, hop)
+    thrice = pa.concat_tables([BATCH, BATCH, BATCH])
+    found = sliced_rows(spark.createDataFrame(thrice), intake, frontier, slices)
+    assert found is not None
+    frame, shape = found
+    (batch,) = thrice.combine_chunks().to_batches()
+    whole = intake.take(Piece(batch), frontier)
+    read = [pickle.loads(pickle.dumps(shape)).read(b) for b in frame.toArrow().combine_chunks().to_batches()]
+    apart = [intake.take(Piece(r.apart), frontier) for r in read if r.apart is not None]
+    assert sum(r.rows for r in read) == len(whole.delta) > 0
+    seen = together([s for r in read for s in r.seen] + [s for a in apart for s in a.seen])
+    alone, told = ([s._replace(late=0, bad=0) for s in its if s.rows] for its in (whole.seen, seen))
+    assert sorted(told) == sorted(alone)
+    for kind in ("late", "bad"):
+        assert sum(getattr(s, kind) for s in seen) == sum(getattr(s, kind) for s in whole.seen)
+    late = sorted(map(repr, (r for a in apart for r in a.late.to_pylist())))
+    assert late == sorted(map(repr, whole.late.to_pylist()))
+    computed = Delta.concat(plan.schema, [r.parts[7] for r in read])
+    assert summary(computed, len(keys)) == summary(in_python(plan, whole.delta), len(keys))
+    rows, groups = (sum(r.reduced[i] for r in read) for i in (0, 1))
+    assert 0 < groups < rows
+
+
+def summary(delta: Delta, keys: int) -> dict[str, list[int]]:
+    """What an aggregate makes of the rows: counts, sums and the largest, by key and interval."""
+    found: dict[str, list[int]] = {}
+    for row, start, end, weight in delta.rows():
+        total, some, most, odds = row[keys:]
+        sums = found.setdefault(repr((row[:keys], start, end)), [0] * 5 + [-1])
+        told = (1, total or 0, total is not None, bool(some), odds or 0)
+        sums[:5] = [so_far + weight * more for so_far, more in zip(sums[:5], told, strict=True)]
+        sums[5] = max(sums[5], most)
+    return found
+
+
+def test_what_could_overflow_is_put_together_by_the_sender():
+    large = n.PreAggregate(NAMED, (), (n.AggregateCall("SUM", "total", pa.int64(), "z"),))
+    assert not can_pre_aggregate(large, NativePart(3, NAMED))
+
+
+def test_spark_must_make_one_of_four():
+    meter = native_meter()
+    assert not meter.pays, "it is not known yet"
+    meter.record(10_000, 3_000)
+    assert not meter.pays
+    meter.record(10_000, 2_000)
+    assert meter.pays
+    meter.record(10_000, 3_000)
+    assert meter.pays, "it does not change its mind at once"
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("SELECT k, COUNT(*) AS n FROM t WINDOW(RANGE 60 SECONDS SLIDE 10 SECONDS) GROUP BY k", True),
+        ("SELECT MAX(v) AS m FROM TUMBLE(t, DESCRIPTOR(ts), 9 SECONDS) WHERE b GROUP BY window_end", True),
+        ("SELECT SUM(v) AS m FROM TUMBLE(t, DESCRIPTOR(ts), 9 SECONDS) GROUP BY window_end", False),  # may overflow
+        ("SELECT k, COUNT(*) AS n FROM t WINDOW(RANGE 60 SECONDS) GROUP BY k", False),  # no slices
+    ],
+)
+def test_where_a_partial_aggregate_is_the_only_reader(query: str, found: bool):
+    made = marked(planned(query), ["t"])
+    lowering = Lowering(graph := Graph())
+    lowering.add_query("q", made.plan)
+    (part,) = made.parts
+    slices = slices_of(graph, NativePart(lowering.node_of(part), part), [made.plan])
+    assert (slices is not None) is found
+    if slices is not None:
+        assert isinstance(graph.nodes[slices.node].operator, PreAggregateOperator)
+        other = n.Distinct(part)
+        lowering.add_query("r", other)
+        assert slices_of(graph, slices.part, [made.plan, other]) is None, "somebody else reads it too"
 
 
 # -- which parts ------------------------------------------------------------------------------------------------------

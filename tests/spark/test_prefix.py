@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from headwater.algebra.nodes import Plan, PreAggregate, Source
+from headwater.algebra.nodes import Plan, Source
 from headwater.algebra.plan_text import parse_plan, print_plan
 from headwater.language.binder import bind_script
 from headwater.model.delta import Delta
@@ -17,7 +17,6 @@ from headwater.model.schema import RESERVED, Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.runtime.lower import lower
 from headwater.runtime.planning import planned
-from headwater.runtime.spark.native_slices import can_pre_aggregate, native_meter, native_pre_aggregate
 from headwater.runtime.spark.prefix import cut, frontier_above, is_native, native, with_elements, without_time_zones
 from headwater.settings import Settings
 from headwater.testing.choices import Dice
@@ -270,49 +269,6 @@ def test_time_is_final_as_far_as_the_operators_say():
     assert frontier_above(plan_of(PLANS["hop for an instant"]), 5) == 7
     assert frontier_above(plan_of(PLANS["union"]), 5) == 5
     assert frontier_above(plan_of(PLANS["nested windows"]), 6) == 8
-
-
-# -- partial aggregates -----------------------------------------------------------------------------------------------
-
-PARTIALS = {
-    "rows": '"k"',
-    "sums": '"k": SUM("v") AS "s" BIGINT, COUNT("note") AS "c" BOOLEAN',
-    "extremes": '"note": MAX("v") AS "m" INT, MIN("t") AS "l" TIMESTAMP, SUM("v") AS "s" BIGINT',
-    "filtered": '"k": SUM("v") FILTER "b" AS "s" BIGINT, COUNT(*) FILTER "b" AS "c" BOOLEAN, MIN("v") FILTER "b" AS "m" INT',
-}
-
-
-@pytest.mark.parametrize("name", PARTIALS)
-def test_spark_puts_the_same_rows_together(spark: SparkSession, name: str):
-    plan = plan_of(f"""
-partial aggregate by {PARTIALS[name]}
-  project "k", "v", "note", "t", "b" BOOLEAN = "v" > 0
-    window range 60 slide 10
-      {CHRONONS}""")
-    assert isinstance(plan, PreAggregate)
-    delta = elements(7, chronons=True)
-    if name in ("extremes", "filtered"):
-        delta = delta.filter(delta.weight > 0)
-    below = native(plan.input, frame_of(spark, delta))
-    assert below is not None
-    frame = native_pre_aggregate(plan, below)
-    assert frame is not None
-    got = fetched(frame, plan.schema)
-    assert [f.type for f in got.schema] == [f.type for f in plan.schema]
-    assert counted(got) == counted(computed(plan, delta))
-    assert len(got) < len(delta)
-
-
-def test_what_could_overflow_is_put_together_by_the_sender():
-    plan = plan_of(f'partial aggregate by "v": SUM("k") AS "s" BIGINT\n  {CHRONONS}')
-    assert isinstance(plan, PreAggregate)
-    assert not can_pre_aggregate(plan)
-
-
-def test_spark_must_make_one_of_four():
-    meter = native_meter()
-    meter.record(10_000, 4_000)
-    assert not meter.is_due()
 
 
 # -- a cut plan means the same ----------------------------------------------------------------------------------------

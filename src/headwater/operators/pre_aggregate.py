@@ -51,6 +51,11 @@ class ReductionMeter:
         """How many rows became one the last time that it was measured."""
         return self.rows_in / self.rows_out if self.rows_out else 1.0
 
+    @property
+    def pays(self) -> bool:
+        """Did it, the last time?"""
+        return self._active
+
     def is_due(self) -> bool:
         """Should the next rows be put together?"""
         if self._active:

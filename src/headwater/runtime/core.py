@@ -333,6 +333,7 @@ class Core:
             given,
             self.deployment.new_constants(kept.records),
             self.deployment.natives,
+            self.deployment.slices,
         )
 
     def _views_read(self) -> set[str]:

@@ -6,7 +6,7 @@ same key, so it keeps its state; what only a stopped query used is forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from attrs import define
@@ -24,6 +24,7 @@ from headwater.runtime.layout import Layout, cut
 from headwater.runtime.lower import Lowering
 from headwater.runtime.reading import StreamTask
 from headwater.runtime.spark.native_parts import NativePart, chain, is_stateless
+from headwater.runtime.spark.native_slices import Slices, slices_of
 from headwater.sinks.base import Output, Sink, Stager
 
 
@@ -75,6 +76,8 @@ class Deployment:
         self.stagers: dict[str, Stager] = {}
         self.natives: dict[str, tuple[NativePart, ...]] = {}
         """By stream: the parts through which queries read it, where all of them do."""
+        self.slices: dict[str, Slices] = {}
+        """By stream: the partial aggregate through which alone it is read."""
         self.stateless: dict[str, tuple[Running, ...]] = {}
         """By stream: the queries that read it, where Spark can answer all of them by itself."""
         self.together: tuple[frozenset[str], ...] = ()
@@ -127,6 +130,7 @@ class Deployment:
 
     def _rebuild(self) -> None:
         graph, self.natives = _graph(self._running.values())
+        self.slices = _slices(graph, self.natives, self._running.values())
         self.layout, self._described = cut(graph), None
         self.stateless = _stateless(self._running.values())
         self.together = tuple(
@@ -200,3 +204,10 @@ def _graph(queries: Iterable[Running]) -> tuple[Graph, dict[str, tuple[NativePar
             if not (query.since and source.revisable):  # then it begins with what tells seen rows from unseen ones
                 parts.setdefault(source.name, {})[NativePart(lowering.node_of(part), part)] = None
     return graph, {stream: tuple(its) for stream, its in parts.items()}
+
+
+def _slices(graph: Graph, natives: Mapping[str, Sequence[NativePart]], queries: Iterable[Running]) -> dict[str, Slices]:
+    plans = [query.plan for query in queries]
+    alone = {stream: parts[0] for stream, parts in natives.items() if len(parts) == 1}
+    found = {stream: slices_of(graph, part, plans) for stream, part in alone.items()}
+    return {stream: slices for stream, slices in found.items() if slices is not None}

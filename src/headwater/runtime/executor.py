@@ -16,6 +16,7 @@ from headwater.runtime.bundles import Bundle
 from headwater.runtime.layout import Layout
 from headwater.runtime.sender import Arrivals, SenderOutput, send
 from headwater.runtime.spark.native_parts import NativePart
+from headwater.runtime.spark.native_slices import Slices
 from headwater.runtime.stage import Record, Stage, StageOutput, StateCache, Worked
 from headwater.runtime.tick import Progress, Tick, level_0_frontiers, progress
 from headwater.sinks.base import Staged, Stager
@@ -44,6 +45,8 @@ class TickJob:
     """By node key: the constants of queries that begin with this tick."""
     natives: Mapping[str, Sequence[NativePart]] = Factory(dict)
     """By stream: the parts of queries that Spark may compute before its rows enter Python."""
+    slices: Mapping[str, Slices] = Factory(dict)
+    """By stream: the partial aggregate through which alone it is read, if Spark may compute it."""
 
 
 @define

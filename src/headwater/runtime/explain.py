@@ -20,7 +20,8 @@ from headwater.runtime.graph import Graph
 from headwater.runtime.layout import cut as levels_of
 from headwater.runtime.lower import Lowering
 from headwater.runtime.planning import deployed, planned
-from headwater.runtime.spark.native_parts import NativePart, marked
+from headwater.runtime.spark.native_parts import NativePart, chain, marked
+from headwater.runtime.spark.native_slices import Slices, slices_of
 from headwater.settings import Settings
 
 
@@ -82,6 +83,7 @@ def physical(
     lowering = Lowering(graph)
     lowering.add_query(name, plan, consistency=consistency)
     native = {lowering.node_of(step) for part in parts for step in NativePart(0, part).steps}
+    sliced = {slices.node for part in parts if (slices := _slices(graph, lowering, part, parts, plan)) is not None}
     layout = levels_of(graph)
     done: dict[int, Box] = {}
     for node in graph.nodes:
@@ -90,8 +92,16 @@ def physical(
             continue
         level = layout.level_of[node.id]
         runs = "Spark" if node.id in native else f"Python, stage {level}" if level else "Python"
+        runs = "Spark while it makes one row of four, else Python" if node.id in sliced else runs
         done[node.id] = _operator(node.id, node.operator, runs, tuple(done[i] for i in node.inputs))
     return done[graph.queries[name]]
+
+
+def _slices(graph: Graph, lowering: Lowering, part: Plan, parts: Collection[Plan], plan: Plan) -> Slices | None:
+    """The partial aggregate over a part, if it is the only part of its stream."""
+    if sum(chain(other)[0] == chain(part)[0] for other in parts) > 1:
+        return None
+    return slices_of(graph, NativePart(lowering.node_of(part), part), [plan])
 
 
 def _operator(id_: int, operator: Operator, runs: str, inputs: tuple[Box, ...]) -> Box:

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 from attrs import define, field
 
 from headwater.errors import HeadwaterError
+from headwater.operators.pre_aggregate import ReductionMeter
 from headwater.runtime.bundles import pack
 from headwater.runtime.executor import TickJob, TickResult, collected
 from headwater.runtime.reading import StreamTask
 from headwater.runtime.sender import Arrivals, SenderOutput, send
-from headwater.runtime.spark.native_rows import native_rows
+from headwater.runtime.spark.native_rows import Shape, native_rows
+from headwater.runtime.spark.native_slices import SlicesShape, native_meter, sliced_rows
 from headwater.runtime.spark.session import SessionHandle
 from headwater.runtime.spark.tasks import (
     DRIVER,
@@ -56,6 +58,7 @@ class SparkExecutor:
         self._session, self._spark = session, session.spark
         self._exchange = exchange if session.local else None
         self._program: tuple[object, object, Program] | None = None
+        self._meters: dict[str, ReductionMeter] = {}
 
     def run(
         self,
@@ -82,7 +85,17 @@ class SparkExecutor:
         senders = [*given, *(part for part in parts if isinstance(part, SenderOutput))]
         stages = {(p.level, p.shard): p for p in parts if isinstance(p, StageOutput)}
         phases["operators"] = sum(stage.seconds for stage in stages.values())
-        return collected(job, senders, stages.values(), phases)
+        result = collected(job, senders, stages.values(), phases)
+        self._measure(job, result)
+        return result
+
+    def _measure(self, job: TickJob, result: TickResult) -> None:
+        """How far did partial aggregates shrink what came, whoever computed them?"""
+        for key in (slices.key for slices in job.slices.values()):
+            if key in result.worked:
+                self._meters.setdefault(key, native_meter()).record(
+                    result.worked[key].rows_in, result.worked[key].rows_out
+                )
 
     def _program_of(self, job: TickJob) -> Program:
         """The graph, sent to the workers when it has changed."""
@@ -124,13 +137,27 @@ class SparkExecutor:
             sender = SplitSender(work, batches.tasks, shares)
             frames.append(self._spark.range(0, count, 1, count).mapInArrow(sender, EDGE))
         for stream, rows in batches.rows.items():
-            frames.append(_row_sender(rows, work, batches.tasks[stream], job))
+            frames.append(self._row_sender(rows, work, batches.tasks[stream], job))
         if not frames:
             return None
         frame = frames[0]
         for other in frames[1:]:
             frame = frame.union(other)
         return frame
+
+    def _row_sender(self, rows: DataFrame, work: Work, task: StreamTask, job: TickJob) -> DataFrame:
+        slices, frontier = job.slices.get(task.stream), job.tick.frontier(task.stream)
+        meter = None if slices is None else self._meters.get(slices.key)
+        found: tuple[DataFrame, Shape | SlicesShape] | None = None
+        if slices is not None and meter is not None and meter.pays:
+            found = sliced_rows(rows, task.intake, frontier, slices)
+        parts = job.natives.get(task.stream, ())
+        if found is None and parts:
+            found = native_rows(rows, task.intake, frontier, parts)
+        if found is None:
+            return rows.mapInArrow(RowSender(work, task), EDGE)
+        frame, shape = found
+        return frame.mapInArrow(NativeSender(work, task, shape), EDGE)
 
     def _stage(
         self,
@@ -164,15 +191,6 @@ class SparkExecutor:
         except (PySparkException, Py4JJavaError) as problem:
             raise failed(problem) from None
         return [pickle.loads(blob.as_buffer()) for blob in table.column("blob")]
-
-
-def _row_sender(rows: DataFrame, work: Work, task: StreamTask, job: TickJob) -> DataFrame:
-    parts = job.natives.get(task.stream, ())
-    found = native_rows(rows, task.intake, job.tick.frontier(task.stream), parts) if parts else None
-    if found is None:
-        return rows.mapInArrow(RowSender(work, task), EDGE)
-    frame, shape = found
-    return frame.mapInArrow(NativeSender(work, task, shape), EDGE)
 
 
 _WORKER_DIED = "Python worker exited unexpectedly"

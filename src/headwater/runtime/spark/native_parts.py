@@ -11,9 +11,10 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from headwater.algebra import nodes as n
-from headwater.model.schema import START
+from headwater.model.schema import START, Schema
 from headwater.operators.base import Operator
 from headwater.operators.granularity import GranularityOperator
+from headwater.operators.hop_window import HopWindowOperator
 from headwater.operators.time_window import TimeWindowOperator
 from headwater.runtime.spark.live_columns import read_columns
 from headwater.runtime.spark.prefix import is_native, narrowed
@@ -47,7 +48,7 @@ class NativePart(NamedTuple):
     @property
     def windows(self) -> tuple[Operator, ...]:
         """What is done to the times: arithmetic on a column that crosses anyway, so Python does it."""
-        return tuple(_window(node) for node in chain(self.plan) if isinstance(node, (n.TimeWindow, n.Granularity)))
+        return tuple(window(node, node.schema) for node in timed(self.plan))
 
 
 def marked(plan: n.Plan, streams: Collection[str]) -> Marked:
@@ -113,10 +114,19 @@ def chain(part: n.Plan) -> list[n.Plan]:
     return found[::-1]
 
 
-def _window(plan: n.Plan) -> Operator:
+def timed(part: n.Plan) -> list[n.Plan]:
+    """The nodes of a part that change times, from the source up."""
+    return [node for node in chain(part) if isinstance(node, (n.TimeWindow, n.Granularity))]
+
+
+def window(plan: n.Plan, schema: Schema) -> Operator:
+    """What does to times what the node says, over rows of this schema."""
     match plan:
         case n.TimeWindow(size=size, slide=slide):
-            return TimeWindowOperator(plan.schema, size, slide)
+            return TimeWindowOperator(schema, size, slide)
         case n.Granularity(granule=granule, offset=offset):
-            return GranularityOperator(plan.schema, granule, offset)
+            return GranularityOperator(schema, granule, offset)
+        case n.HopWindow(size=size, slide=slide, offset=offset, lifetime=lifetime):
+            names = {"start": plan.start, "end": plan.end, "time": plan.time}
+            return HopWindowOperator(schema, size, slide, offset, **names, lifetime=lifetime)
     raise TypeError(f"{type(plan).__name__} is no window")

@@ -29,7 +29,7 @@ from headwater.sources.intake import Intake, sighted
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_AT, SEEN, _APART, KEPT = (quoted(CARRIED + name) for name in ("at", "seen", "apart", "kept"))
+_AT, SEEN, APART, KEPT = (quoted(CARRIED + name) for name in ("at", "seen", "apart", "kept"))
 _DAY = 86_400_000_000
 
 
@@ -54,6 +54,8 @@ class Found(NamedTuple):
     """Rows that are late or malformed, as they came."""
     parts: dict[int, Delta]
     """By node."""
+    reduced: tuple[int, int] = (0, 0)
+    """How many rows were put together by Spark, and what they became."""
 
 
 @frozen
@@ -84,7 +86,7 @@ class Shape:
             columns = listed.flatten().flatten()
         else:
             columns = [_only(batch.column(place), taken) for place in part.columns]
-        columns = [_as(column, f.type) for column, f in zip(columns, part.schema, strict=True)]
+        columns = [as_type(column, f.type) for column, f in zip(columns, part.schema, strict=True)]
         delta = Delta(part.schema, columns, start, start + 1, np.ones(len(start), np.int64))
         for window in part.windows:
             delta = window.step(None, (delta,), (BEGINNING,)).delta
@@ -100,7 +102,7 @@ def _plain(column: pa.Array) -> pa.Array:
     return column.cast(pa.timestamp("us")) if zoned else column
 
 
-def _as(column: pa.Array, type_: pa.DataType) -> pa.Array:
+def as_type(column: pa.Array, type_: pa.DataType) -> pa.Array:
     return column if column.type == type_ else column.cast(type_)
 
 
@@ -151,6 +153,11 @@ class BatchText:
         """All columns of the stream."""
         return f"struct({', '.join(aliased(self.base, self.intake.schema.names))})"
 
+    def set_apart(self) -> None:
+        """Carry along what is late or malformed, whole."""
+        self.select([*self.carried, f"CASE WHEN {SEEN} IS NULL THEN array({self.row}) END AS {APART}"])
+        self.carried.append(APART)
+
     def apply(self, steps: Iterable[n.Plan]) -> dict[str, str]:
         """The columns that these make of the rows, and which rows they keep; what is a column as it came, by name."""
         names = self.intake.schema.names
@@ -178,9 +185,8 @@ class _Parts(BatchText):
 
     def __init__(self, intake: Intake, frontier: int) -> None:
         super().__init__(intake, frontier)
-        self.select([*self.carried, f"CASE WHEN {SEEN} IS NULL THEN array({self.row}) END AS {_APART}"])
-        self.carried.append(_APART)
-        self._result = {SEEN: 0, _APART: 1}
+        self.set_apart()
+        self._result = {SEEN: 0, APART: 1}
         """Its columns, each once, and their places: what a part takes as it came crosses once for all of them."""
 
     def of(self, parts: Sequence[NativePart]) -> tuple[BatchText, Shape]:

@@ -23,7 +23,8 @@ from headwater.runtime.layout import Layout
 from headwater.runtime.reading import StreamTask, take_in, together
 from headwater.runtime.sender import Arrivals, SenderOutput, send
 from headwater.runtime.spark.native_rows import Shape
-from headwater.runtime.stage import Stage, StateCache
+from headwater.runtime.spark.native_slices import SlicesShape
+from headwater.runtime.stage import Stage, StateCache, Worked
 from headwater.runtime.tick import Tick
 from headwater.sinks.base import Stager
 from headwater.sources.base import Piece, Split
@@ -119,7 +120,7 @@ class NativeSender:
 
     work: Work
     task: StreamTask
-    shape: Shape
+    shape: Shape | SlicesShape
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with _reported():
@@ -129,6 +130,9 @@ class NativeSender:
             pieces = [self.task.piece(f.apart) for f in found if f.apart is not None]
             rest = take_in(self.task, pieces, self.work.tick, layout, self.work.staging, noted)
             noted.rows[stream] += sum(f.rows for f in found)
+            if isinstance(self.shape, SlicesShape):
+                rows, groups = (sum(f.reduced[i] for f in found) for i in (0, 1))
+                noted.worked[self.shape.key] = Worked(rows, groups, 0.0)
             seen = together([*rest.seen[stream], *(s for f in found for s in f.seen)])
             given = {
                 part.node: Delta.concat(part.schema, [f.parts[part.node] for f in found]) for part in self.shape.parts
