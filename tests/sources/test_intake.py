@@ -334,6 +334,15 @@ def test_no_row_is_lost_and_none_is_changed(rows: list, frontier: int):
     assert np.all(taken.delta.end == taken.delta.start + 1)
 
 
+def test_partitions_of_a_column_have_heartbeats_of_their_own():
+    schema = Schema.of(p="STRING", t="BIGINT", hb="BIGINT")
+    given = batch(p=["a", "b", "a", None, "b"], t=[3, 9, None, None, None], hb=[2, 8, 5, 4, 7])
+    taken = take(schema, given, partition="p", heartbeat="hb", bad="divert")
+    told = {s.partition: (s.rows, s.promise, s.own_promise) for s in taken.seen}
+    assert told == {"a": (1, BEGINNING, 6), "b": (1, BEGINNING, 9), "": (0, BEGINNING, 5)}
+    assert taken.bad.reason.to_pylist() == ['the heartbeat in "hb" is before an earlier one'], "of b, not of a"
+
+
 def test_the_heartbeat_of_a_partition_is_no_promise_of_the_stream():
     piece = Piece(beats([None], [None], [6]), partition="a")
     assert Intake("s", BEATS, "t", heartbeat="h").take(piece, BEGINNING).seen[0].promise == BEGINNING

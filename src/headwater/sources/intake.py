@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from attrs import evolve, frozen
 
 from headwater.clock.seen import Seen
@@ -29,7 +28,7 @@ from headwater.sources.conform import UnfitError, conform, find_columns, first_r
 from headwater.sources.debezium import Events
 from headwater.sources.element_rows import decode_elements, has_elements
 from headwater.sources.malformed import all_bad_rows, bad_row_error, bad_rows, rows_as_text, unreadable
-from headwater.sources.punctuation import Heartbeats, latest
+from headwater.sources.punctuation import Heartbeats, latest, partition_names
 from headwater.sources.timed import Decoded, Timed, as_times, at_instants, instants, no_rows, time_step
 
 
@@ -172,19 +171,23 @@ class Intake:
         if wrong is not None:
             reasons = wrong if reasons is None else coalesce(reasons, wrong)
         kept = np.ones(len(start), np.bool_)
-        promise = BEGINNING
+        promises: dict[str, int] = {}
         if self.heartbeat is not None:
             (place,) = find_columns(batch.schema.names, self.schema.select([self.time]))
-            beats = Heartbeats(rows.column(self.heartbeat), self.heartbeat, nulls(batch.column(place)))
+            partition = None if self.partition is None else rows.column(self.partition)
+            beats = Heartbeats(rows.column(self.heartbeat), self.heartbeat, nulls(batch.column(place)), partition)
             if reasons is not None and beats.alone.any():
                 reasons = where(beats.alone, pa.scalar(None, pa.string()), reasons)
             reasons = self._wrong_heartbeats(beats, reasons)
             kept &= ~beats.alone
             told = beats.given if reasons is None else beats.given & nulls(reasons)
-            promise = int(beats.at[told].max()) + 1 if told.any() else BEGINNING
+            promises = beats.promises(told)
         if reasons is not None:
             kept &= nulls(reasons)
-        return Decoded(at_instants(rows, start).filter(kept), reasons, promise)
+        timed = at_instants(rows, start).filter(kept)
+        if self.partition is not None:
+            return Decoded(timed, reasons, promises=promises)
+        return Decoded(timed, reasons, promises.get("", BEGINNING))
 
     def _wrong_heartbeats(self, beats: Heartbeats, reasons: pa.Array | None) -> pa.Array | None:
         if beats.reasons is not None:
@@ -256,13 +259,15 @@ class Intake:
                 known = seen.get(part.partition, Seen(part.partition, BEGINNING, INFINITY, 0))
                 told = {"late": part.rows, "late_newest": part.newest, "late_oldest": part.oldest}
                 seen[part.partition] = known._replace(**told)
+        for name, its in found.promises.items():
+            seen[name] = seen.get(name, Seen(name, BEGINNING, INFINITY, 0))._replace(own_promise=its)
         first, *rest = seen.values()
         promise = BEGINNING if piece.promise is None else piece.promise
-        own = BEGINNING
-        if self.heartbeat is None or not (piece.partition or self.partition):
+        own = first.own_promise
+        if self.heartbeat is None or not piece.partition:
             promise = max(promise, found.promise)
-        elif self.partition is None:  # what a partition says of itself is no word of the others
-            own = found.promise
+        else:  # what a partition says of itself is no word of the others
+            own = max(own, found.promise)
         sent = BEGINNING
         if self.sent is not None:
             sent = latest([part.rows.column(self.sent) for part in (timed, late)])
@@ -282,8 +287,7 @@ def sighted(start: Int64Array, partition: pa.Array | None = None, name: str = ""
         return [Seen(name, BEGINNING, INFINITY, 0)]
     if partition is None:
         return [Seen(name, int(start.max()), int(start.min()), len(start))]
-    names = pc.fill_null(partition.cast(pa.string()), "")
-    grouped = pa.table({"p": names, "t": start}).group_by("p", use_threads=False)
+    grouped = pa.table({"p": partition_names(partition), "t": start}).group_by("p", use_threads=False)
     found = grouped.aggregate([("t", "max"), ("t", "min"), ("t", "count")]).select(["p", "t_max", "t_min", "t_count"])
     return [Seen(*values) for values in zip(*(c.to_pylist() for c in found.columns), strict=True)]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -21,8 +21,10 @@ class Heartbeats:
     time is nothing else.
     """
 
-    def __init__(self, beats: pa.Array, name: str, timeless: BoolArray) -> None:
-        """``timeless``: the rows that came without a time, not those with one that cannot be read."""
+    def __init__(self, beats: pa.Array, name: str, timeless: BoolArray, partition: pa.Array | None = None) -> None:
+        """``timeless``: the rows that came without a time, not those with one that cannot be read. ``partition``: whose
+        heartbeats they are, where a column says so."""
+        self._partition = None if partition is None else partition_names(partition)
         self.given: BoolArray = valid(beats)
         self.alone: BoolArray = self.given & timeless
         """Rows that are heartbeats only."""
@@ -32,7 +34,29 @@ class Heartbeats:
 
     def decreasing(self) -> BoolArray:
         """Which of them are before an earlier one: a source does not take its word back."""
-        return backward(self.at, self.given)
+        found = np.zeros(len(self.at), np.bool_)
+        for _, its in self._speakers(self.given):
+            found |= backward(self.at, its)
+        return found
+
+    def promises(self, which: BoolArray) -> dict[str, int]:
+        """From where on rows still come, by who says so: a partition of itself, "" of the whole stream."""
+        return {name: int(self.at[its].max()) + 1 for name, its in self._speakers(which)}
+
+    def _speakers(self, which: BoolArray) -> Iterator[tuple[str, BoolArray]]:
+        if self._partition is None:
+            if which.any():
+                yield "", which
+            return
+        coded = self._partition.dictionary_encode()
+        codes = coded.indices.to_numpy()
+        for code in np.unique(codes[which]):
+            yield coded.dictionary[int(code)].as_py(), which & (codes == code)
+
+
+def partition_names(column: pa.Array) -> pa.Array:
+    """What partitions are called that a column tells apart."""
+    return pc.fill_null(column.cast(pa.string()), "")
 
 
 def backward(times: Int64Array, which: BoolArray) -> BoolArray:

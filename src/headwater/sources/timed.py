@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -55,6 +57,8 @@ class Decoded(NamedTuple):
     """(start, end, number): so many events of the stream there are in the interval (CEDR A.1)."""
     syncs: tuple[tuple[int, int], ...] = ()
     """(sync time, number) of the events that came, where they are counted."""
+    promises: Mapping[str, int] = MappingProxyType({})
+    """The source's word on each partition that a column names."""
 
 
 def arrow_schema(schema: Schema) -> pa.Schema:
