@@ -138,6 +138,19 @@ class SessionWindowOperator(Operator):
         fresh["weight"] = fresh["weight"].astype(np.int64, copy=False)  # type: ignore[union-attr]
         return self._net(fresh)
 
+    def adopt(
+        self, state: SessionWindowState, before: Operator, store: Store
+    ) -> tuple[SessionWindowState, Delta]:
+        """The rows that were not final take part from now on; sessions show when time has come to their ends."""
+        waiting = [part | {"until": part["time"]} for part in state.pending.advance(INFINITY)]
+        if not waiting:
+            return state, Delta.empty(self.schema)
+        fresh = concat(waiting)
+        fresh["weight"] = fresh["weight"].astype(np.int64, copy=False)  # type: ignore[union-attr]
+        fresh = self._net(fresh)
+        none = identity_of(take(fresh, _NO_NUMBERS))
+        return state, self._change(state, fresh, none, state.shown_before, state.frontier)
+
     def _net(self, rows: Columns) -> Columns:
         """Equal rows of an instant as one, with the sum of their weights; without those that cancel."""
         weight: Any = rows["weight"]

@@ -10,10 +10,13 @@ strong form works.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from headwater.kernels.staircase import sweep_staircases
+from headwater.kernels.staircase import sweep_staircases, to_values
 from headwater.model.arrays import Int64Array
+from headwater.model.identity import Identity
 from headwater.operators.endpoints import Swept
 from headwater.state.groups import LatestGroups
 from headwater.state.manifest import State
@@ -54,6 +57,13 @@ class Staircases(State):
         dead = offsets[1:] == offsets[:-1]
         self._groups.put(swept.key, offsets, {"stairs": stairs}, {}, dead, found)
         return levels, changed
+
+    def steps(self) -> tuple[Identity, Int64Array, Int64Array]:
+        """Every step: its group, its end, and the value as a word."""
+        key, (offsets, columns, _) = self._groups.live()
+        stairs: Any = columns["stairs"]
+        owner = np.repeat(np.arange(len(key.low)), np.diff(offsets) // 2)
+        return key.take(owner), stairs[0::2], to_values(stairs[1::2], self._floats, self._largest)
 
     def clear(self) -> None:
         self._groups.clear()

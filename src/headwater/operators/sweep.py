@@ -246,15 +246,19 @@ class SweepOperator(Operator):
 
     def _flush(self, state: SweepState) -> Delta:
         """The end of time: open segments last for ever."""
-        key, columns = state.base.live()
-        result = Delta.empty(self.schema)
-        if len(key.low) and self._hold:
-            record = columns["record"]
-            last = self.open_segments(np.ascontiguousarray(record[:, :-1].T), record[:, -1].copy())
-            payload = {n: c for n, c in columns.items() if n.startswith("key.")}
-            result = self.output(state, key, last, self._keys_of(key, payload, last.key))
+        result = self.held_back(state)
         self._clear(state)
         return result
+
+    def held_back(self, state: SweepState) -> Delta:
+        """What the strong form knows and has not shown: the open segments, until INFINITY."""
+        key, columns = state.base.live()
+        if not len(key.low) or not self._hold:
+            return Delta.empty(self.schema)
+        record = columns["record"]
+        last = self.open_segments(np.ascontiguousarray(record[:, :-1].T), record[:, -1].copy())
+        payload = {n: c for n, c in columns.items() if n.startswith("key.")}
+        return self.output(state, key, last, self._keys_of(key, payload, last.key))
 
     @staticmethod
     def _clear(state: SweepState) -> None:
@@ -306,6 +310,17 @@ class SweepOperator(Operator):
             return [recover(key.low[which], self._key_types[0])]
         where = pa.array(which)
         return [payload[f"key.{i}"].take(where) for i in range(len(self._key_types))]
+
+    # -- from the strong form to the speculative one ------------------------------------------------------------------
+
+    def adopt(self, state: Any, before: Operator, store: Store) -> tuple[SweepState, Delta]:
+        """Totals and endpoints are the same; what waits at the frontier or after it becomes news of the next step."""
+        assert isinstance(before, SweepOperator)
+        shown = before.held_back(state)
+        state.holds = HoldCounts()
+        state.aging.clear()
+        state.recent, state.tau = ExpiryBuckets(store), state.frontier - 1
+        return state, shown
 
     # -- speculative form -------------------------------------------------------------------------------------------
 

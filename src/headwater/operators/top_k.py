@@ -121,6 +121,13 @@ class TopKOperator(Operator):
         if self._hold:
             state.holds.fill(state.first.all_since())
 
+    def adopt(self, state: TopKState, before: Operator, store: Store) -> tuple[TopKState, Delta]:
+        """What waits at the frontier or after it becomes news of the next step."""
+        assert isinstance(before, TopKOperator)
+        shown = self._output(state.first.still_open()) if before._hold else Delta.empty(self.schema)
+        state.holds, state.recent, state.tau = HoldCounts(), RecentEndpoints(store), state.frontier - 1
+        return state, shown
+
     def _finish(self, state: TopKState, delta: Delta, frontier: int) -> list[Delta]:
         """Strong form: everything before the frontier is final."""
         due, later = self._endpoints(delta, [(state.frontier, frontier), (frontier, INFINITY)])

@@ -15,10 +15,11 @@ from headwater.model.delta import Delta
 from headwater.model.time import BEGINNING
 from headwater.operators.base import Buffered, Step
 from headwater.operators.constant import ConstantOperator
-from headwater.runtime.change_level import carried, check_change, lineage_after, with_carried
+from headwater.runtime.change_level import carried, with_carried
 from headwater.runtime.executor import Executor, LocalExecutor, Records, TickJob, TickResult
 from headwater.runtime.graph import Graph
 from headwater.runtime.layout import Layout, cut
+from headwater.runtime.lineage import lineage_after
 from headwater.runtime.lower import Lowering
 from headwater.runtime.tick import Tick
 from headwater.sinks.base import Staged
@@ -107,18 +108,19 @@ class StepRunner:
     def change_level(self, name: str, consistency: Consistency) -> None:
         """Let a query go on with another level."""
         query, before = self._queries[name], self.layout.graph
-        check_change(name, query.level, consistency, query.lineage)
         if query.level == consistency:
             return
         lineage = lineage_after(query.lineage, query.level, self._ticks)
         self._queries[name] = query._replace(consistency=consistency, lineage=lineage)
         self.layout = cut(graph_of(self._queries.values()))
-        keys = carried(before, self.layout.graph, name)
+        if self._ticks == 0:
+            self._constants = constants_of(self.layout)
+        taken = carried(before, self.layout.graph, name)
         live = {node.key for node in self.layout.graph.nodes}
-        records = with_carried(self._records, keys)
+        records = with_carried(self._records, taken)
         self._records = {shard: {k: r for k, r in its.items() if k in live} for shard, its in records.items()}
         if isinstance(self._executor, LocalExecutor):
-            self._executor.carry(keys)
+            self._executor.carry(taken.keys)
 
     def counts(self, what: str) -> int:
         """What all operators have counted of something, as "forgotten" rows."""
