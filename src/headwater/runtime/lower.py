@@ -241,7 +241,7 @@ class Lowering:
                 remember = FinalizeOperator(schema, by, revisable=not below.final, remember=self._shown(form.remember))
                 below = self._add_wait(remember, below, under, form, Wait(form.remember, form.wall))
             if form.block or form.lineage:
-                block = BlockOperator(schema, by, self._shown(form.block))
+                block = BlockOperator(schema, by, self._shown(form.block), opened=not form.block)
                 below = self._add_wait(block, below, under, form, Wait(form.block, form.wall))
             self._aligned[known] = evolve(below, raw=False)
         return self._aligned[known]

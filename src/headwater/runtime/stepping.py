@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -21,9 +22,11 @@ from headwater.runtime.graph import Graph
 from headwater.runtime.layout import Layout, cut
 from headwater.runtime.lineage import lineage_after
 from headwater.runtime.lower import Lowering
+from headwater.runtime.reshard import reshard
 from headwater.runtime.tick import Tick
 from headwater.sinks.base import Staged
 from headwater.sinks.parts import DeltaStager
+from headwater.state.store import FileStore
 
 
 class Stepped(NamedTuple):
@@ -121,6 +124,14 @@ class StepRunner:
         self._records = {shard: {k: r for k, r in its.items() if k in live} for shard, its in records.items()}
         if isinstance(self._executor, LocalExecutor):
             self._executor.carry(taken.keys)
+
+    def restart(self, shards: int) -> None:
+        """Go on as another process would, from what is on disk, with so many shards."""
+        assert self._folder is not None, "state in memory is gone with its process"
+        kept = {int(shard): its for shard, its in json.loads(json.dumps(self._records)).items()}
+        if kept:
+            self._records = reshard(self.layout, kept, shards, FileStore(self._folder / "segments"))
+        self._shards, self._executor = shards, LocalExecutor()
 
     def counts(self, what: str) -> int:
         """What all operators have counted of something, as "forgotten" rows."""
