@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
@@ -35,7 +35,8 @@ from headwater.state.buckets import ExpiryBuckets
 from headwater.state.columns import Columns, concat, rows_of, take
 from headwater.state.hold_counts import HoldCounts
 from headwater.state.latest import Found, LatestWins
-from headwater.state.manifest import Route, Scalars, State, agreed, route_by_key
+from headwater.state.manifest import Route, Scalars, State, route_by_key
+from headwater.state.news import WaitingNews
 from headwater.state.runs import TimeRuns
 from headwater.state.store import Store
 
@@ -45,8 +46,8 @@ _NONE = np.empty(0, np.uint64)
 class SweepState(State):
     """Totals at the frontier and the endpoints still to come."""
 
-    scalars: ClassVar[Scalars] = {"frontier": min, "tau": agreed, "reached": max}
-    layouts = ("endpoints", "base", "holds", "aging", "recent")
+    scalars: ClassVar[Scalars] = {"frontier": min, "tau": max, "reached": max}
+    layouts = ("endpoints", "base", "holds", "aging", "recent", "unshown")
 
     def __init__(self, store: Store, *, speculative: bool) -> None:
         self.frontier = BEGINNING
@@ -55,12 +56,21 @@ class SweepState(State):
         self.holds = HoldCounts()
         self.aging = AgingKeys(store)  # only where segments are not held for ever
         self.recent = ExpiryBuckets(store) if speculative else None
+        self.unshown = WaitingNews(store)
         self.tau = BEGINNING
         self.reached = BEGINNING  # the largest start that a feeding operator has seen, if its rows do not all come here
 
     @property
     def rows(self) -> int:
         return self.endpoints.rows + self.base.rows
+
+    @classmethod
+    def hand_over(cls, old: Sequence[Self], new: Sequence[Self], route: Route) -> None:
+        """A shard that had seen rows of later times has shown more: what the others have not is news to their keys."""
+        super().hand_over(old, new, route)
+        for state in old:
+            late = state.endpoints.between(state.tau + 1, new[0].tau + 1)
+            WaitingNews.give(late, [s.unshown for s in new], route)
 
 
 class SweepOperator(Operator):
@@ -327,6 +337,7 @@ class SweepOperator(Operator):
     def _speculate(self, state: SweepState, inputs: tuple[Delta, ...], frontier: int) -> Step:
         tau = max(state.tau, state.reached, min(frontier, INFINITY - 1), *(d.largest_start() for d in inputs))
         news = state.endpoints.between(state.tau + 1, tau + 1) if tau > state.tau else []
+        news += state.unshown.take_all()
         passed = state.endpoints.advance(frontier)
         for port, delta in enumerate(inputs):
             if len(delta):

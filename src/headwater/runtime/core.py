@@ -182,10 +182,10 @@ class Core:
     def _resumes(self, query: Running, kept: dict[str, Any]) -> bool:
         """Does it go on where the checkpoint has it? With the level that it had last, unless another is asked for now."""
         level, asked = Consistency.from_manifest(kept["level"]), Consistency.from_manifest(kept["asked"])
-        past = {"since": kept["since"], "frontier": kept["frontier"], "lineage": kept["lineage"], "consistency": level}
-        past["output"] = evolve(query.output, speculative=kept["speculative"])
-        changes = query.asked is not None and query.asked != asked
-        if changes and not can_change(past["output"], query.sink, level, query.asked):
+        output = evolve(query.output, speculative=kept["speculative"])
+        past: dict[str, Any] = {name: kept[name] for name in ("since", "frontier", "lineage")}
+        past |= {"consistency": level, "output": output}
+        if query.asked not in (None, asked) and not can_change(output, query.sink, level, query.level):
             return False
         if key_if(evolve(query, **past)) != kept["key"]:
             return False
