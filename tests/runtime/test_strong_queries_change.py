@@ -10,6 +10,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from headwater.algebra import nodes as n
@@ -177,6 +178,77 @@ def test_what_was_held_back_comes_once_with_the_next_tick():
     assert _shown(runner, _delta(), 10) == []
     ends = [((1, 1), 0, 20, 1), ((1, 1), 0, INFINITY, -1), ((2, 2), 12, 30, 1), ((2, 2), 12, INFINITY, -1)]
     assert _shown(runner, _delta(), INFINITY) == ends
+
+
+ORDER = (n.SortKey("v"),)
+AT_MOST = n.AggregateCall("MAX", "most", pa.int32(), "v")
+AT_LEAST = n.AggregateCall("MIN", "least", pa.int32(), "v")
+FINAL = n.Source("s", S, revisable=False)
+CHRONONS = n.Source("s", S, chronons=True)
+
+
+@pytest.mark.parametrize(
+    ("plan", "rows", "shown"),
+    [
+        (n.RowWindow(CHRONONS, 1), [(1, 1, 1, 2), (2, 2, 5, 6)], [((2, 2), 5, INFINITY, 1)]),
+        (
+            n.RowWindow(CHRONONS, 1),
+            [(1, 1, 1, 2), (2, 2, 12, 13)],
+            [((1, 1), 1, 12, 1), ((2, 2), 12, INFINITY, 1)],
+        ),
+        (n.TopK(SOURCE, ORDER, 1), [(1, 1, 0, 20), (2, 2, 0, 30)], [((1, 1), 0, INFINITY, 1)]),
+        (n.Aggregate(FINAL, (), (AT_MOST,)), [(1, 9, 0, 20), (2, 4, 0, 30)], [((9,), 0, INFINITY, 1)]),
+        (n.Join(SOURCE, SOURCE, n.JoinKind.ANTI, (("k", "v"),)), [(1, 2, 0, 20)], [((1, 2), 0, INFINITY, 1)]),
+        (SOURCE, [(1, 2, 0, 20), (2, 2, 12, 30)], [((1, 2), 0, 20, 1), ((2, 2), 12, 30, 1)]),
+    ],
+    ids=["row window", "row window waiting", "top-k", "max", "anti join", "rows"],
+)
+def test_what_each_operator_has_held_back(plan: n.Plan, rows: list, shown: list):
+    runner = StepRunner([Stepped("query", plan)])
+    _shown(runner, _delta(*rows), 10)
+    runner.change_level("query", MIDDLE)
+    assert _shown(runner, _delta(), 10) == shown
+    assert _shown(runner, _delta(), 10) == []
+
+
+def test_the_steps_of_a_staircase_stand_for_all_rows():
+    """What a larger value has pushed out never shows again; what will be the extreme later does, at its time."""
+    plan = n.Aggregate(FINAL, (), (AT_MOST, AT_LEAST))
+    runner = StepRunner([Stepped("query", plan)])
+    deltas = []
+
+    def tick(delta: Delta, frontier: int) -> None:
+        deltas.append(runner.tick({"s": delta}, {"s": frontier})["query"].delta)
+
+    tick(_delta((1, 9, 0, 20), (2, 4, 1, 15), (3, 5, 2, 30), (4, 7, 12, 40), (5, 3, 13, INFINITY)), 10)
+    runner.change_level("query", MIDDLE)
+    tick(_delta((6, 8, 14, 18)), 10)
+    assert History.of(plan.schema, deltas).until(20).rows() == [
+        ((9, 9), 0, 1, 1),
+        ((9, 4), 1, 13, 1),
+        ((9, 3), 13, 20, 1),
+    ]
+    tick(_delta(), INFINITY)
+    later = [row for row in History.of(plan.schema, deltas).rows() if row[1] >= 20]
+    assert later == [((7, 3), 20, 40, 1), ((3, 3), 40, INFINITY, 1)]
+
+
+def test_a_group_whose_rows_have_all_ended_is_forgotten():
+    runner = StepRunner([Stepped("query", n.Aggregate(FINAL, ("k",), (AT_MOST,)))])
+    _shown(runner, _delta((1, 9, 0, 20), (1, 4, 1, 15), (1, 5, 12, 30)), 10)
+    runner.change_level("query", MIDDLE)
+    _shown(runner, _delta(), 29)
+    assert runner.buffered().rows
+    _shown(runner, _delta(), 31)
+    assert runner.buffered().rows == 0
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_extremes_of_rows_that_are_never_revised(seed: int):
+    dice = Dice(seed, 183)
+    source = n.Source("s", plans.schema(dice), chronons=True, revisable=False)
+    below = n.TimeWindow(source, dice.pick([3, 8, 20, INFINITY]))
+    _Trial(plans.aggregate(dice, below, dice.pick([("MIN", "MAX"), ("MIN", "MAX", "MEDIAN", "SUM")])), dice).check()
 
 
 def test_two_changes_between_two_ticks_are_one():

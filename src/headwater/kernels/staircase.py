@@ -60,15 +60,6 @@ def _to_value(step, floats, largest):
 
 
 @njit(cache=True, nogil=True)
-def to_values(steps, floats, largest):
-    """The values of steps, as words."""
-    values = np.empty(len(steps), np.int64)
-    for i in range(len(steps)):
-        values[i] = _to_value(steps[i], floats, largest)
-    return values
-
-
-@njit(cache=True, nogil=True)
 def sweep_staircases(groups, time, until, valid, values, floats, largest, offsets, old):
     """The extreme from each (key, instant) on (0 where there is none), and whether it changes there.
 

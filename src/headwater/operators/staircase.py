@@ -14,13 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from headwater.kernels.staircase import sweep_staircases, to_values
+from headwater.kernels.staircase import sweep_staircases
 from headwater.model.arrays import Int64Array
 from headwater.model.identity import Identity
 from headwater.operators.endpoints import Swept
 from headwater.state.groups import LatestGroups
 from headwater.state.manifest import State
 from headwater.state.store import Store
+
+_ALL_BUT_SIGN = np.int64(2**63 - 1)
 
 
 class Staircases(State):
@@ -63,7 +65,10 @@ class Staircases(State):
         key, (offsets, columns, _) = self._groups.live()
         stairs: Any = columns["stairs"]
         owner = np.repeat(np.arange(len(key.low)), np.diff(offsets) // 2)
-        return key.take(owner), stairs[0::2], to_values(stairs[1::2], self._floats, self._largest)
+        values = stairs[1::2] if self._largest else ~stairs[1::2]
+        if self._floats:  # the bits of negative ones were turned round, to put them in order
+            values = np.where(values < 0, values ^ _ALL_BUT_SIGN, values)
+        return key.take(owner), stairs[0::2], values
 
     def clear(self) -> None:
         self._groups.clear()

@@ -35,7 +35,7 @@ from headwater.state.buckets import ExpiryBuckets
 from headwater.state.columns import Columns, concat, rows_of, take
 from headwater.state.hold_counts import HoldCounts
 from headwater.state.latest import Found, LatestWins
-from headwater.state.manifest import Route, Scalars, State, route_by_key
+from headwater.state.manifest import Route, Scalars, State, agreed, route_by_key
 from headwater.state.news import WaitingNews
 from headwater.state.runs import TimeRuns
 from headwater.state.store import Store
@@ -67,6 +67,8 @@ class SweepState(State):
     @classmethod
     def hand_over(cls, old: Sequence[Self], new: Sequence[Self], route: Route) -> None:
         """A shard that had seen rows of later times has shown more: what the others have not is news to their keys."""
+        if old[0].recent is not None:
+            agreed([state.frontier for state in old])
         super().hand_over(old, new, route)
         for state in old:
             late = state.endpoints.between(state.tau + 1, new[0].tau + 1)

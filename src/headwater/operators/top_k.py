@@ -26,7 +26,7 @@ from headwater.operators.sort_order import SortColumn
 from headwater.operators.top_rows import Shown, TopRows
 from headwater.state.columns import Columns, concat, rows_of
 from headwater.state.hold_counts import HoldCounts
-from headwater.state.manifest import Route, Scalars, State
+from headwater.state.manifest import Route, Scalars, State, agreed
 from headwater.state.news import WaitingNews
 from headwater.state.store import Store
 
@@ -54,6 +54,8 @@ class TopKState(State):
     @classmethod
     def hand_over(cls, old: Sequence[Self], new: Sequence[Self], route: Route) -> None:
         """A shard that had seen rows of later times has shown more: what the others have not is news to their partitions."""
+        if old[0].recent is not None:
+            agreed([state.frontier for state in old])
         super().hand_over(old, new, route)
         for state in old:
             for i, late in enumerate(state.endpoints.parts_between(state.tau + 1, new[0].tau + 1)):

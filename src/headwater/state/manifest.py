@@ -30,7 +30,7 @@ _NONE = np.empty(0, np.uint64)
 
 
 def agreed(values: Iterable[int]) -> int:
-    """The one value that all shards have; only between ticks do they."""
+    """The one value that all shards have; only between ticks do they. Raises ``StateError`` if it is not one."""
     found = sorted(set(values))
     if len(found) > 1:
         raise StateError(
