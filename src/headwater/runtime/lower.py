@@ -10,6 +10,9 @@ above it). An answer that could still be taken back is held by an align operator
 A query of any other level has the speculative form of every operator. Below its first operators that remember something
 stand the two that make its level (CEDR A.3): one closes the past behind what is remembered, one lets rows wait. They take
 the routing of whoever reads them, since it is all the same to them. What is below them serves all queries.
+
+A query that was strong first and is another one now has speculative operators in the shape of its strong plan, each of
+which knows the strong form whose state it takes over (``change_level``).
 """
 
 from __future__ import annotations
