@@ -130,8 +130,8 @@ class Run:
     def set_consistency(self, level: str | Consistency) -> None:
         """Let it go on with another level from the next tick on: ``"MIDDLE"``, ``"BLOCK 5 SECONDS REMEMBER 1 MINUTE"``, …
 
-        A query that was STRONG from its beginning cannot become another one: neither its operators nor its sink have kept
-        what is needed to repair an answer.
+        The sink of a query that was STRONG from its beginning gets a changelog from then on. Files and Delta tables cannot
+        go on with one: there the change is an ``InputError``.
         """
         self._core.change_level(self.name, level_of(level))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,9 @@ def expected() -> list[tuple[Any, ...]]:
 
 
 CHANGES = [
+    ["STRONG", "MIDDLE", "MIDDLE", "STRONG", "STRONG"],
+    ["STRONG", "STRONG", "BLOCK 4 REMEMBER 100", "STRONG", "MIDDLE"],
+    ["STRONG", "WEAK REMEMBER 50", "MIDDLE", "STRONG", "WEAK REMEMBER 60"],
     ["MIDDLE", "STRONG", "MIDDLE", "STRONG", "STRONG"],
     ["MIDDLE", "BLOCK 4 REMEMBER 100", "WEAK REMEMBER 50", "STRONG", "MIDDLE"],
     ["BLOCK 2 REMEMBER 30", "MIDDLE", "BLOCK 9 REMEMBER 90", "MIDDLE", "STRONG"],
@@ -68,8 +72,9 @@ def test_also_over_restarts(levels: list[str], tmp_path: Path, expected: list[tu
             return
         ticks.add(tick)
         for row in batch.to_pylist():
-            key = (row["_start"], row["_end"] if row["_op"] == "insert" else row["_new_end"], row["n"])
-            if row["_op"] != "insert":
+            op = row.get("_op", "insert")  # final rows have none, as long as the query was never another than STRONG
+            key = (row["_start"], row["_end"] if op == "insert" else row["_new_end"], row["n"])
+            if op != "insert":
                 old = (row["_start"], row["_end"], row["n"])
                 seen[old] = seen.get(old, 0) - 1
             if key[0] != key[1]:
@@ -89,15 +94,106 @@ def test_also_over_restarts(levels: list[str], tmp_path: Path, expected: list[tu
     assert sorted(key for key, n in seen.items() if n) == expected
 
 
-def test_strong_from_the_beginning_stays_strong():
+def test_a_strong_query_shows_at_once_what_it_knows_when_it_shall():
     engine, run = started(None, "STRONG")
     with engine:
-        push(engine, (1, 2))
-        with pytest.raises(InputError, match='query "counts" cannot change from CONSISTENCY STRONG to MIDDLE'):
+        push(engine, (1, 2, 9, 10))
+        with pytest.raises(InputError, match="NOT_FINAL"):
+            run.snapshot(at=10)
+        engine.sql("ALTER QUERY counts SET CONSISTENCY MIDDLE")
+        push(engine, (10,))
+        assert run.snapshot(at=10).rows() == [{"n": 3}]
+        assert run.snapshot().rows() == [{"n": 3}]
+
+
+def test_equal_queries_that_share_their_state_do_not_notice(expected: list[tuple[Any, ...]]):
+    engine = hw.connect(runner="inprocess", shards=2)
+    first = engine.sql(f"{STREAM} {COUNT}").start()
+    second = engine.sql(COUNT.replace("counts", "others")).start()
+    with engine:
+        push(engine, ROWS[0])
+        first.set_consistency("MIDDLE")
+        for times in ROWS[1:]:
+            push(engine, times)
+        engine.run_to_end()
+        assert history(first) == history(second) == expected
+
+
+def test_after_a_restart_before_the_next_tick(tmp_path: Path):
+    """The last tick comes again as it was, in final rows; from then on there is a changelog."""
+    formats: list[tuple[int, bool]] = []
+
+    def note(batch: Any, tick: int) -> None:
+        formats.append((tick, "_op" in batch.column_names))
+
+    def start(shards: int, level: str) -> tuple[hw.Engine, hw.Run]:
+        engine = hw.connect(runner="inprocess", checkpoint=tmp_path, shards=shards)
+        return engine, engine.sql(f"{STREAM} {COUNT} CONSISTENCY {level}").start(hw.sinks.foreach(note))
+
+    engine, run = start(2, "STRONG")
+    with engine:
+        push(engine, ROWS[0])
+        push(engine, ROWS[1])
+        run.set_consistency("MIDDLE")
+    engine, run = start(3, "STRONG")
+    with engine:
+        assert str(run.consistency) == "MIDDLE"
+        push(engine, ROWS[2])
+    assert formats[-2:] == [(2, False), (3, True)]
+    engine, run = start(1, "STRONG")
+    with engine:
+        push(engine, ROWS[3])
+    assert formats[-2:] == [(3, True), (4, True)]
+
+
+def test_another_level_that_is_asked_for_when_it_starts_again(tmp_path: Path):
+    engine, run = started(tmp_path, "STRONG")
+    with engine:
+        push(engine, ROWS[0])
+    engine, run = started(tmp_path, "MIDDLE")
+    with engine:
+        assert run.since == 0
+        push(engine, ROWS[1])
+        newest = max(ROWS[1])
+        assert run.snapshot(at=newest).rows() == [{"n": 1}]
+
+
+@pytest.mark.parametrize("sink", ["parquet", "csv", "json"])
+def test_files_of_final_rows_stay_files_of_final_rows(sink: str, tmp_path: Path):
+    engine = hw.connect(runner="inprocess")
+    query = engine.sql(f"{STREAM} {COUNT}")
+    run = query.start(getattr(hw.sinks, sink)(tmp_path / "answers"))
+    with engine:
+        push(engine, ROWS[0])
+        message = 'query "counts" cannot change from CONSISTENCY STRONG to MIDDLE'
+        with pytest.raises(InputError, match=message) as problem:
             run.set_consistency("MIDDLE")
-        with pytest.raises(InputError, match="cannot change"):
+        assert f'Its sink "{sink}" has got final rows only' in str(problem.value)
+        with pytest.raises(InputError, match=message):
             engine.sql("DROP STREAM IF EXISTS other; ALTER QUERY counts SET CONSISTENCY MIDDLE")
         assert str(run.consistency) == "STRONG"
+        run.set_consistency("STRONG")
+        push(engine, ROWS[1])
+
+
+def test_a_column_with_the_name_of_one_of_a_changelog():
+    engine = hw.connect(runner="inprocess")
+    run = engine.sql(f"{STREAM} SELECT x AS _op FROM s").start(name="odd")
+    with engine, pytest.raises(InputError, match='column "_op" of "odd" would be in the output twice'):
+        run.set_consistency("MIDDLE")
+
+
+def test_the_console_says_rows_and_then_changes():
+    out = io.StringIO()
+    engine = hw.connect(runner="inprocess")
+    run = engine.sql(f"{STREAM} {COUNT}").start(hw.sinks.console(file=out, form="lines"))
+    with engine:
+        push(engine, ROWS[0])
+        run.set_consistency("MIDDLE")
+        push(engine, ROWS[1])
+    first, second = (line for line in out.getvalue().splitlines() if line.startswith("counts"))
+    assert " row" in first
+    assert " change" in second
 
 
 def test_what_is_no_level():

@@ -335,13 +335,6 @@ class _Strong(_Changing):
         return made
 
 
-def test_what_was_strong_from_its_beginning_stays_so():
-    runner = StepRunner([Stepped("query", COUNT)])
-    with pytest.raises(InputError, match="cannot change from CONSISTENCY STRONG to MIDDLE"):
-        runner.change_level("query", MIDDLE)
-    runner.change_level("query", STRONG)
-
-
 # -- balances always sum to zero -------------------------------------------------------------------------------------
 
 _TRANSFERS = """

@@ -116,3 +116,21 @@ def test_less_is_kept_while_a_stream_lags(shards: int):
     assert found["on"][0] < 60, "only the rows themselves"
     assert found["off"][1] > 0, "a join shows what is certain at once"
     assert found["on"][1] == 0
+
+
+@pytest.mark.parametrize("level", ["MIDDLE", "BLOCK 3 REMEMBER 100000"])
+def test_what_waits_is_shown_when_the_query_is_no_longer_strong(level: str):
+    with hw.connect(runner="inprocess", shards=2) as engine:
+        engine.sql(STREAMS)
+        run = engine.sql(f"SET memory_aware = on; {QUERY}").start()
+        other = engine.sql(f"SET memory_aware = off; {QUERY}", name="other").start()
+        engine.push("c", [{"x": 1, "z": 1, "t": 0}])
+        for stream, column in (("a", "x"), ("b", "y")):
+            engine.push(stream, [{"k": 7, column: 1, "t": t} for t in range(5)])
+        assert len(run.history()) == 0
+        run.set_consistency(level)
+        engine.push("a", [{"k": 7, "x": 1, "t": 9}])
+        assert len(run.history()) > 0
+        engine.push("c", [{"x": 1, "z": 1, "t": 30}])
+        engine.run_to_end()
+        assert sorted(map(repr, run.history().rows())) == sorted(map(repr, other.history().rows()))

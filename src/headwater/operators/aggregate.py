@@ -18,6 +18,8 @@ from headwater.model.delta import Delta
 from headwater.model.identity import Identity
 from headwater.model.schema import Field, Schema
 from headwater.model.time import INFINITY
+from headwater.operators.adopted_extremes import UNTIL, without_staircases
+from headwater.operators.base import Operator
 from headwater.operators.endpoints import Segments, Swept
 from headwater.operators.holistic import HolisticRows, Snapshots, evaluate
 from headwater.operators.measures import ADDITIVE, HOLISTIC, Measure, TotalsAt, Walk, needed_measures, value_of
@@ -29,7 +31,6 @@ from headwater.state.columns import Columns
 from headwater.state.store import Store
 
 _ROWS = Measure(kernel.COUNT)
-_UNTIL = "until"  # where an endpoint's row ends: staircases ask for it
 
 
 @frozen
@@ -150,8 +151,20 @@ class AggregateOperator(SweepOperator):
                 values = measure.values(delta) if here else [np.zeros(len(delta), np.int64)] * len(measure.value_names)
                 columns |= dict(zip(measure.value_names, values, strict=True))
         if any(m.is_extreme for m in self._measures):
-            columns[_UNTIL] = delta.end
+            columns[UNTIL] = delta.end
         return columns
+
+    def adopt(self, state: AggregateState, before: Operator, store: Store) -> tuple[AggregateState, Delta]:
+        assert isinstance(before, AggregateOperator)
+        _, shown = super().adopt(state, before, store)
+        if before._measures == self._measures:
+            return state, shown
+        new = self.new_state(store)
+        without_staircases(state, new, before._measures, self._measures, self._type_of)
+        return new, shown
+
+    def _type_of(self, measure: Measure) -> pa.DataType:
+        return self._inputs[measure.port].field(measure.argument).type if measure.argument is not None else pa.int64()
 
     # -- totals -----------------------------------------------------------------------------------------------------
 
@@ -159,7 +172,7 @@ class AggregateOperator(SweepOperator):
         for j, staircases in state.staircases.items():
             measure, columns = self._measures[j], swept.columns
             values = columns[measure.value_names[0]]
-            levels, changed = staircases.sweep(swept, columns[measure.valid_name], values, columns[_UNTIL])
+            levels, changed = staircases.sweep(swept, columns[measure.valid_name], values, columns[UNTIL])
             columns |= {f"levels {j}": levels, f"changed {j}": changed}
 
     def sweep(self, swept: Swept, totals: Int64Array, since: Int64Array, horizon: int, *, show_open: bool) -> Segments:
@@ -249,7 +262,7 @@ class AggregateOperator(SweepOperator):
         for call in self._calls:
             needed = [self._measures[j] for j in self._needs[call.output]]
             last, j = needed[-1], self._needs[call.output][-1]
-            argument = self._inputs[last.port].field(last.argument).type if last.argument is not None else pa.int64()
+            argument = self._type_of(last)
             if last.kind == kernel.FINGERPRINT:
                 if j not in snapshots:
                     snapshots[j] = state.kept.snapshots(j, argument, key, segments, state.frontier)

@@ -35,13 +35,17 @@ class AlignState(State):
 
 class AlignOperator(Operator):
     """Transparent to the snapshots. A row goes out once the frontier has passed its end: until then the end may still
-    move, at the end itself too (errata 30), so the comparison is strict. State: every row whose end has not passed.
+    move, at the end itself too (errata 30), so the comparison is strict. Opened, for a query that does not wait any more, it
+    lets everything pass that waits, and then does nothing more. State: every row whose end has not passed.
     """
 
     name = "align"
 
-    def __init__(self, schema: Schema) -> None:
-        self.schema = schema
+    def __init__(self, schema: Schema, *, opened: bool = False) -> None:
+        self.schema, self._opened = schema, opened
+
+    def describe(self) -> dict[str, object]:
+        return {"opened": True} if self._opened else {}
 
     def routing(self) -> tuple[tuple[str, ...] | None, ...]:
         return (self.schema.names,)
@@ -52,6 +56,8 @@ class AlignOperator(Operator):
     def step(self, state: AlignState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
         (delta,) = inputs
         frontier = max(frontiers[0], state.frontier)
+        if self._opened:
+            return Step(self._let_go(state, delta), frontier)
         state.starts.add(delta.start, delta.weight)
         arrived = self._columns(delta)
         final = arrived["time"] < frontier
@@ -64,6 +70,13 @@ class AlignOperator(Operator):
             state.starts.clear()
             return Step(out, INFINITY)
         return Step(out, min(frontier, state.starts.least(state.waiting.rows, frontier)))
+
+    def _let_go(self, state: AlignState, delta: Delta) -> Delta:
+        if not state.rows:
+            return delta
+        waited = self._release(state.waiting.advance(INFINITY))
+        state.starts.clear()
+        return Delta.concat(self.schema, [waited, delta]).consolidate()
 
     def count_again(self, state: AlignState) -> None:
         for part in state.waiting.between(state.waiting.frontier, INFINITY):

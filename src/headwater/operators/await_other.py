@@ -13,7 +13,7 @@ from headwater.operators.block import BlockOperator, BlockState
 class AwaitOperator(BlockOperator):
     """Transparent to the history: what starts before both frontiers passes, with all its changes; the rest waits.
 
-    The other input brings no rows, only its frontier. State: the rows that wait.
+    The other input brings no rows, only its frontier. Opened, it lets everything pass. State: the rows that wait.
     """
 
     name = "await"
@@ -22,4 +22,4 @@ class AwaitOperator(BlockOperator):
         return (self._by, EVERY_COLUMN)
 
     def step(self, state: BlockState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
-        return self._release(state, inputs[0], min(frontiers))
+        return self._release(state, inputs[0], frontiers[0] if self._opened else min(frontiers))

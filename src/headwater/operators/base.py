@@ -66,6 +66,12 @@ class Operator(ABC):
         """What it has counted since it began, for metrics: numbers that may be added up over the shards."""
         return {}
 
+    def adopt(self, state: Any, before: Operator, store: Store) -> tuple[Any, Delta]:
+        """Go on with the state of the strong form of this operator, ``before``: that state as this form keeps it, and what
+        the strong form had held back, which shows from now on. Here for operators whose forms keep the same state.
+        """
+        return state, Delta.empty(self.schema)
+
     # -- keeping ----------------------------------------------------------------------------------------------------
 
     def save(self, state: Any) -> dict[str, Any]:

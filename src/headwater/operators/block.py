@@ -38,6 +38,13 @@ class BlockState(State):
         self.waiting.frontier, self.taken = frontier, 0
         self.waiting.append(rows)
 
+    def let_go(self, until: int) -> list[Columns]:
+        """All that waits; from now on what starts before ``until`` does not."""
+        rows = self.waiting.between(self.waiting.frontier, INFINITY)
+        self.waiting, self.taken = TimeRuns(self._store, constants=("weight",)), 0
+        self.waiting.frontier = until
+        return rows
+
     @property
     def rows(self) -> int:
         return self.waiting.rows
@@ -48,13 +55,14 @@ class BlockOperator(Operator):
     is behind the newest row by the time to wait) or when its start is final; from then on all its changes pass (A.11).
 
     It lets everything through sooner or later, inserts and retractions alike, and nothing that starts before the frontier
-    waits: so the frontier passes as it is, and the time to wait may change between two ticks. State: the rows that wait.
+    waits: so the frontier passes as it is, and the time to wait may change between two ticks. Opened, for a query that lets
+    nothing wait any more, everything passes at once. State: the rows that wait.
     """
 
     name = "block"
 
-    def __init__(self, schema: Schema, by: Sequence[str], wait: str = "") -> None:
-        self.schema, self._by, self._wait = schema, tuple(by), wait
+    def __init__(self, schema: Schema, by: Sequence[str], wait: str = "", *, opened: bool = False) -> None:
+        self.schema, self._by, self._wait, self._opened = schema, tuple(by), wait, opened
 
     def routing(self) -> Routing:
         return (self._by,)
@@ -73,8 +81,8 @@ class BlockOperator(Operator):
     def _release(self, state: BlockState, delta: Delta, until: int) -> Step:
         """Let pass what starts before this instant; it never goes back."""
         until = max(state.waiting.frontier, until)
-        later = delta.start >= until
-        waited = state.waiting.advance(until)
+        later = delta.start >= (INFINITY if self._opened else until)
+        waited = state.let_go(until) if self._opened else state.waiting.advance(until)
         out = delta.filter(~later)
         if waited:
             out = Delta.concat(self.schema, [out, self._delta(waited)]).consolidate()

@@ -7,7 +7,7 @@ which it is valid.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import ClassVar
 
@@ -56,6 +56,11 @@ class HolisticRows(State):
     @property
     def rows(self) -> int:
         return sum(rows.rows for rows in self._kept.values())
+
+    def take_over(self, old: HolisticRows, measures: Mapping[int, int]) -> None:
+        """Go on with the rows of another state: by measure, the one that it was there."""
+        self._frontier = old._frontier
+        self._kept |= {now: old._kept[was] for now, was in measures.items() if was in old._kept}
 
     def append(
         self, measure: int, key: Identity, start: Int64Array, end: Int64Array, weight: Int64Array, values: pa.Array

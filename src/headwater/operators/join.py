@@ -142,8 +142,17 @@ class JoinOperator(Operator):
         return JoinState(left, right)
 
     def _new_side(self, store: Store, side: int) -> ExpiryBuckets:
-        identity = ["lifetime", *(f"column.{i}" for i in self._stored[side])] if self._revisable else None
-        return ExpiryBuckets(store, constants=("lifetime", "weight"), identity=identity)
+        return ExpiryBuckets(store, constants=("lifetime", "weight"), identity=self._identity(side))
+
+    def _identity(self, side: int) -> list[str] | None:
+        """By which columns rows take each other away; None: nothing is ever taken away."""
+        return ["lifetime", *(f"column.{i}" for i in self._stored[side])] if self._revisable else None
+
+    def adopt(self, state: JoinState, before: Operator, store: Store) -> tuple[JoinState, Delta]:
+        """Both forms keep the same rows, but now some may be taken away again."""
+        for side, rows in enumerate(state.sides):
+            rows.cancel_by(self._identity(side))
+        return super().adopt(state, before, store)
 
     def step(self, state: JoinState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
         left, right = (self._arrive(side, delta) for side, delta in enumerate(inputs))

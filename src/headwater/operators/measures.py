@@ -87,7 +87,7 @@ class Measure:
             return (floats(column).view(np.int64),)
         if self.encoding == "wide":
             return decimal_words(column)
-        return (integers(column) if self.encoding == "integer" else _hashes(column),)
+        return (integers(column) if self.encoding == "integer" else fingerprints(column),)
 
     def follow(
         self,
@@ -252,7 +252,7 @@ def _integer_to_float(words: TotalsAt, *, wide: bool) -> Float64Array:
     return np.where((high == low >> 63) & (top == high >> 63), low, upper * 2.0**64 + low.view(np.uint64))
 
 
-def _hashes(column: pa.Array) -> Int64Array:
+def fingerprints(column: pa.Array) -> Int64Array:
     """Words by which multisets of values are told apart."""
     if not fits_word(column.type):
         return identify([column], len(column)).low.view(np.int64)

@@ -80,6 +80,18 @@ class _MatchingOperator(Operator):
     def new_state(self, store: Store) -> PartStates:
         return PartStates(*(part.new_state(store) for part in self._parts))
 
+    def adopt(self, state: PartStates, before: Operator, store: Store) -> tuple[PartStates, Delta]:
+        """Part by part; what a part had held back is shown as that part's answers are."""
+        assert isinstance(before, _MatchingOperator)
+        parts = zip(self._parts, state.parts, before._parts, strict=True)
+        states, held = zip(*(part.adopt(its, was, store) for part, its, was in parts), strict=True)
+        shown = [self._shown(part, delta) for part, delta in zip(self._parts, held, strict=True) if len(delta)]
+        return PartStates(*states), Delta.concat(self.schema, shown)
+
+    @abstractmethod
+    def _shown(self, part: Operator, delta: Delta) -> Delta:
+        """What a part that holds back has to say, as rows of the output."""
+
 
 class SemiJoinOperator(_MatchingOperator):
     """⋉ and ▷ (Krämer 8.11, 8.16) as SQL reads EXISTS and NOT EXISTS: left rows that have a match, or have none, as often
@@ -123,6 +135,10 @@ class SemiJoinOperator(_MatchingOperator):
 
     def _side_of(self, part: Operator) -> int | None:
         return None if part is self._join else int(part is self._distinct)
+
+    def _shown(self, part: Operator, delta: Delta) -> Delta:
+        assert part is self._count, "the others hold nothing back"
+        return delta
 
     def step(self, state: PartStates, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
         left, right = inputs
@@ -178,6 +194,11 @@ class OuterJoinOperator(_MatchingOperator):
 
     def _side_of(self, part: Operator) -> int | None:
         return next((side for side, count in self._counts.items() if count is part), None)
+
+    def _shown(self, part: Operator, delta: Delta) -> Delta:
+        side = self._side_of(part)
+        assert side is not None, "the join holds nothing back"
+        return self._padded(side, delta)
 
     def step(self, state: PartStates, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
         state.reach(inputs)

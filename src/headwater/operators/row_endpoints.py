@@ -105,6 +105,10 @@ class PendingEndpoints(State):
         found = (part.between(low, high) for part in self._parts)
         return RowEndpoints(*(concat(f) if f else n for f, n in zip(found, none, strict=True)))
 
+    def parts_between(self, low: int, high: int) -> list[list[Columns]]:
+        """Those in [low, high) as they are kept: beginnings, and ends."""
+        return [part.between(low, high) for part in self._parts]
+
     def advance(self, frontier: int, none: RowEndpoints) -> RowEndpoints:
         """Take out those before the frontier."""
         found = (part.advance(frontier) for part in self._parts)

@@ -219,6 +219,19 @@ class RowWindowOperator(Operator):
         end, weight = np.full(len(start), INFINITY, np.int64), np.ones(len(start), np.int64)
         return Delta(self.schema, columns, start, end, weight)
 
+    # -- from the strong form to the speculative one ----------------------------------------------------------------
+
+    def adopt(self, state: RowWindowState, before: Operator, store: Store) -> tuple[RowWindowState, Delta]:
+        """The elements that were not final count from now on, on top of what the windows showed, or held back."""
+        assert isinstance(before, RowWindowOperator)
+        shown = [before._flush(state)] if before._hold else []
+        state.heads.clear()
+        state.recent = ExpiryBuckets(store)
+        waiting = state.pending.between(state.frontier, INFINITY)
+        if waiting:
+            shown.append(self._repair(state, concat(waiting), state.frontier))
+        return state, Delta.concat(self.schema, shown)
+
     # -- speculative ------------------------------------------------------------------------------------------------
 
     def _repair(self, state: RowWindowState, arrived: Columns, frontier: int) -> Delta:

@@ -103,7 +103,9 @@ class SessionWindowOperator(Operator):
         delta, frontier = inputs[0], max(frontiers[0], state.frontier)
         shown_before = frontier
         if self._speculative:
-            shown_before = max(min(frontier, INFINITY - 1), delta.largest_start()) + 1
+            # Where that is known, rows do not say how far time has come: it must be the same in all shards.
+            come = delta.reached if delta.reached > BEGINNING else delta.largest_start()
+            shown_before = max(min(frontier, INFINITY - 1), come) + 1
         shown_before = max(shown_before, state.shown_before)
         fresh = self._take_fresh(state, delta, frontier)
         due = [*state.waiting.advance(shown_before), *state.closing.advance(frontier)]
@@ -134,15 +136,22 @@ class SessionWindowOperator(Operator):
                 state.pending.append(take(arrived, np.flatnonzero(~now)))
                 parts = [take(parts[0], np.flatnonzero(now))]
             parts += [part | {"until": part["time"]} for part in state.pending.advance(frontier)]
-        fresh = concat([part for part in parts if rows_of(part)] or parts)
-        fresh["weight"] = fresh["weight"].astype(np.int64, copy=False)  # type: ignore[union-attr]
-        return self._net(fresh)
+        return self._net(concat([part for part in parts if rows_of(part)] or parts))
+
+    def adopt(self, state: SessionWindowState, before: Operator, store: Store) -> tuple[SessionWindowState, Delta]:
+        """The rows that were not final take part from now on; sessions show when time has come to their ends."""
+        waiting = [part | {"until": part["time"]} for part in state.pending.advance(INFINITY)]
+        if not waiting:
+            return state, Delta.empty(self.schema)
+        fresh = self._net(concat(waiting))
+        none = identity_of(take(fresh, _NO_NUMBERS))
+        return state, self._change(state, fresh, none, state.shown_before, state.frontier)
 
     def _net(self, rows: Columns) -> Columns:
         """Equal rows of an instant as one, with the sum of their weights; without those that cancel."""
-        weight: Any = rows["weight"]
+        weight: Any = np.ascontiguousarray(rows["weight"], np.int64)
         if len(weight) == 0 or weight.min() > 0:
-            return rows
+            return rows | {"weight": weight}
         payload: Any = [rows[name] for name in self._types]
         kept, weight = consolidate_rows(*identify(payload, len(weight)), rows["time"], rows["until"], weight)
         return take(rows, kept) | {"weight": weight}

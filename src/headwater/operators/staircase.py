@@ -10,14 +10,19 @@ strong form works.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from headwater.kernels.staircase import sweep_staircases
 from headwater.model.arrays import Int64Array
+from headwater.model.identity import Identity
 from headwater.operators.endpoints import Swept
 from headwater.state.groups import LatestGroups
 from headwater.state.manifest import State
 from headwater.state.store import Store
+
+_ALL_BUT_SIGN = np.int64(2**63 - 1)
 
 
 class Staircases(State):
@@ -54,6 +59,16 @@ class Staircases(State):
         dead = offsets[1:] == offsets[:-1]
         self._groups.put(swept.key, offsets, {"stairs": stairs}, {}, dead, found)
         return levels, changed
+
+    def steps(self) -> tuple[Identity, Int64Array, Int64Array]:
+        """Every step: its group, its end, and the value as a word."""
+        key, (offsets, columns, _) = self._groups.live()
+        stairs: Any = columns["stairs"]
+        owner = np.repeat(np.arange(len(key.low)), np.diff(offsets) // 2)
+        values = stairs[1::2] if self._largest else ~stairs[1::2]
+        if self._floats:  # the bits of negative ones were turned round, to put them in order
+            values = np.where(values < 0, values ^ _ALL_BUT_SIGN, values)
+        return key.take(owner), stairs[0::2], values
 
     def clear(self) -> None:
         self._groups.clear()

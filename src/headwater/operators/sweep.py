@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +36,7 @@ from headwater.state.columns import Columns, concat, rows_of, take
 from headwater.state.hold_counts import HoldCounts
 from headwater.state.latest import Found, LatestWins
 from headwater.state.manifest import Route, Scalars, State, agreed, route_by_key
+from headwater.state.news import WaitingNews
 from headwater.state.runs import TimeRuns
 from headwater.state.store import Store
 
@@ -45,8 +46,8 @@ _NONE = np.empty(0, np.uint64)
 class SweepState(State):
     """Totals at the frontier and the endpoints still to come."""
 
-    scalars: ClassVar[Scalars] = {"frontier": min, "tau": agreed, "reached": max}
-    layouts = ("endpoints", "base", "holds", "aging", "recent")
+    scalars: ClassVar[Scalars] = {"frontier": min, "tau": max, "reached": max}
+    layouts = ("endpoints", "base", "holds", "aging", "recent", "unshown")
 
     def __init__(self, store: Store, *, speculative: bool) -> None:
         self.frontier = BEGINNING
@@ -55,12 +56,23 @@ class SweepState(State):
         self.holds = HoldCounts()
         self.aging = AgingKeys(store)  # only where segments are not held for ever
         self.recent = ExpiryBuckets(store) if speculative else None
+        self.unshown = WaitingNews(store)
         self.tau = BEGINNING
         self.reached = BEGINNING  # the largest start that a feeding operator has seen, if its rows do not all come here
 
     @property
     def rows(self) -> int:
         return self.endpoints.rows + self.base.rows
+
+    @classmethod
+    def hand_over(cls, old: Sequence[Self], new: Sequence[Self], route: Route) -> None:
+        """A shard that had seen rows of later times has shown more: what the others have not is news to their keys."""
+        if old[0].recent is not None:
+            agreed([state.frontier for state in old])
+        super().hand_over(old, new, route)
+        for state in old:
+            late = state.endpoints.between(state.tau + 1, new[0].tau + 1)
+            WaitingNews.give(late, [s.unshown for s in new], route)
 
 
 class SweepOperator(Operator):
@@ -246,15 +258,19 @@ class SweepOperator(Operator):
 
     def _flush(self, state: SweepState) -> Delta:
         """The end of time: open segments last for ever."""
-        key, columns = state.base.live()
-        result = Delta.empty(self.schema)
-        if len(key.low) and self._hold:
-            record = columns["record"]
-            last = self.open_segments(np.ascontiguousarray(record[:, :-1].T), record[:, -1].copy())
-            payload = {n: c for n, c in columns.items() if n.startswith("key.")}
-            result = self.output(state, key, last, self._keys_of(key, payload, last.key))
+        result = self.held_back(state)
         self._clear(state)
         return result
+
+    def held_back(self, state: SweepState) -> Delta:
+        """What the strong form knows and has not shown: the open segments, until INFINITY."""
+        key, columns = state.base.live()
+        if not len(key.low) or not self._hold:
+            return Delta.empty(self.schema)
+        record = columns["record"]
+        last = self.open_segments(np.ascontiguousarray(record[:, :-1].T), record[:, -1].copy())
+        payload = {n: c for n, c in columns.items() if n.startswith("key.")}
+        return self.output(state, key, last, self._keys_of(key, payload, last.key))
 
     @staticmethod
     def _clear(state: SweepState) -> None:
@@ -307,11 +323,23 @@ class SweepOperator(Operator):
         where = pa.array(which)
         return [payload[f"key.{i}"].take(where) for i in range(len(self._key_types))]
 
+    # -- from the strong form to the speculative one ------------------------------------------------------------------
+
+    def adopt(self, state: Any, before: Operator, store: Store) -> tuple[SweepState, Delta]:
+        """Totals and endpoints are the same; what waits at the frontier or after it becomes news of the next step."""
+        assert isinstance(before, SweepOperator)
+        shown = before.held_back(state)
+        state.holds = HoldCounts()
+        state.aging.clear()
+        state.recent, state.tau = ExpiryBuckets(store), state.frontier - 1
+        return state, shown
+
     # -- speculative form -------------------------------------------------------------------------------------------
 
     def _speculate(self, state: SweepState, inputs: tuple[Delta, ...], frontier: int) -> Step:
         tau = max(state.tau, state.reached, min(frontier, INFINITY - 1), *(d.largest_start() for d in inputs))
         news = state.endpoints.between(state.tau + 1, tau + 1) if tau > state.tau else []
+        news += state.unshown.take_all()
         passed = state.endpoints.advance(frontier)
         for port, delta in enumerate(inputs):
             if len(delta):

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
@@ -24,9 +24,10 @@ from headwater.operators.base import Operator, Step
 from headwater.operators.row_endpoints import PendingEndpoints, RecentEndpoints, RowEndpoints, identity_of
 from headwater.operators.sort_order import SortColumn
 from headwater.operators.top_rows import Shown, TopRows
-from headwater.state.columns import Columns, rows_of
+from headwater.state.columns import Columns, concat, rows_of
 from headwater.state.hold_counts import HoldCounts
-from headwater.state.manifest import Scalars, State, agreed
+from headwater.state.manifest import Route, Scalars, State, agreed
+from headwater.state.news import WaitingNews
 from headwater.state.store import Store
 
 _MOST_ROWS = 1 << 62  # a limit beyond this is none
@@ -35,8 +36,8 @@ _MOST_ROWS = 1 << 62  # a limit beyond this is none
 class TopKState(State):
     """The first rows of each partition at the frontier, and the endpoints still to come."""
 
-    scalars: ClassVar[Scalars] = {"frontier": min, "tau": agreed}
-    layouts = ("first", "endpoints", "recent", "holds")
+    scalars: ClassVar[Scalars] = {"frontier": min, "tau": max}
+    layouts = ("first", "endpoints", "recent", "holds", "unshown")
 
     def __init__(self, store: Store, first: TopRows, *, speculative: bool) -> None:
         self.frontier = self.tau = BEGINNING
@@ -44,10 +45,25 @@ class TopKState(State):
         self.endpoints = PendingEndpoints(store)
         self.recent = RecentEndpoints(store) if speculative else None
         self.holds = HoldCounts()
+        self.unshown = WaitingNews(store), WaitingNews(store)
 
     @property
     def rows(self) -> int:
         return self.endpoints.rows + self.first.rows
+
+    @classmethod
+    def hand_over(cls, old: Sequence[Self], new: Sequence[Self], route: Route) -> None:
+        """A shard that had seen rows of later times has shown more: what the others have not is news to their partitions."""
+        if old[0].recent is not None:
+            agreed([state.frontier for state in old])
+        super().hand_over(old, new, route)
+        for state in old:
+            for i, late in enumerate(state.endpoints.parts_between(state.tau + 1, new[0].tau + 1)):
+                WaitingNews.give(late, [s.unshown[i] for s in new], route)
+
+    def take_unshown(self, none: RowEndpoints) -> RowEndpoints:
+        parts = (waiting.take_all() for waiting in self.unshown)
+        return RowEndpoints(*(concat(part) if part else nothing for part, nothing in zip(parts, none, strict=True)))
 
     def clear(self) -> None:
         self.first.clear()
@@ -121,6 +137,13 @@ class TopKOperator(Operator):
         if self._hold:
             state.holds.fill(state.first.all_since())
 
+    def adopt(self, state: TopKState, before: Operator, store: Store) -> tuple[TopKState, Delta]:
+        """What waits at the frontier or after it becomes news of the next step."""
+        assert isinstance(before, TopKOperator)
+        shown = self._output(state.first.still_open()) if before._hold else Delta.empty(self.schema)
+        state.holds, state.recent, state.tau = HoldCounts(), RecentEndpoints(store), state.frontier - 1
+        return state, shown
+
     def _finish(self, state: TopKState, delta: Delta, frontier: int) -> list[Delta]:
         """Strong form: everything before the frontier is final."""
         due, later = self._endpoints(delta, [(state.frontier, frontier), (frontier, INFINITY)])
@@ -142,11 +165,11 @@ class TopKOperator(Operator):
         """Speculative form: the answer up to tau with the news, less the one without."""
         assert state.recent is not None
         tau = max(state.tau, min(frontier, INFINITY - 1), delta.largest_start())
-        news = state.endpoints.between(state.tau + 1, tau + 1, self._none)
+        news = [state.endpoints.between(state.tau + 1, tau + 1, self._none), state.take_unshown(self._none)]
         passed = state.endpoints.advance(frontier, self._none)
         arrived, later = self._endpoints(delta, [(state.frontier, tau + 1), (frontier, INFINITY)])
         state.endpoints.append(later)
-        news = RowEndpoints.concat([news, arrived])
+        news = RowEndpoints.concat([*news, arrived])
         results: list[Delta] = []
         touched = Identity(*(np.empty(0, np.uint64),) * 2)
         if news.size:

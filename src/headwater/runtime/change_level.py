@@ -8,52 +8,73 @@ stays closed. The block lets everything pass in the end, and both only move forw
 A query that becomes STRONG keeps its operators too, and gets one at its root that lets only final changes pass: from then on
 nothing is taken back but what had been shown before and was wrong. It may become another one again.
 
-A query that was STRONG from its beginning has other operators: what they keep says nothing of what they would have shown. It
-cannot become another one.
+A query that was STRONG from its beginning has other operators. What they keep is what the speculative ones keep at the
+frontier, with everything behind it still to be shown, so these take it over in the next tick (``Operator.adopt``): what the
+strong form had held back comes then, once, and what had been final stays. Its plan has the shape of the strong one, so that
+each operator finds the state of its own role: also a part that was there twice, once holding back what is open and once
+not. Where rows waited in an align, an open one lets them go. What had been taken in before the change does not wait again
+below the operators, and is not forgotten.
+
+A sink that has got final rows only, without the columns of a changelog, may not be able to go on with one: then the level
+stays.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from headwater.errors import InputError
 from headwater.language.consistency import STRONG, Consistency
 from headwater.runtime.executor import Records
 from headwater.runtime.graph import Graph
+from headwater.runtime.stage import STRONG_FORM
+from headwater.sinks.base import Output, Sink
+from headwater.sinks.tables import check_names
 
 
-def can_change(old: Consistency, new: Consistency, lineage: str) -> bool:
-    """Can a query of the one level, which had others before, go on with the other?"""
-    return old != STRONG or new == STRONG or bool(lineage)
+def can_change(output: Output, sink: Sink, old: Consistency, new: Consistency) -> bool:
+    """Can a query that delivers such answers to this sink go on with another level?"""
+    return output.speculative or new in (STRONG, old) or sink.takes_changes
 
 
-def check_change(query: str, old: Consistency, new: Consistency, lineage: str) -> None:
+def check_change(output: Output, sink: Sink, old: Consistency, new: Consistency) -> None:
     """Raises ``InputError`` where it cannot."""
-    if not can_change(old, new, lineage):
+    if not can_change(output, sink, old, new):
+        about = sink.describe()
         raise InputError(
             "UNSUPPORTED",
-            f'query "{query}" cannot change from CONSISTENCY {old} to {new} while it runs',
-            detail="Strong from its beginning, it has kept only what is needed for final answers, not for repairs.",
-            hint="Stop it, and start it again with the other level.",
+            f'query "{output.query}" cannot change from CONSISTENCY {old} to {new} while it runs',
+            detail=f'Its sink "{about["sink"]}" has got final rows only, without the columns that say what is taken back.',
+            hint="Stop it, and start it with the other level and a sink in another place.",
         )
+    if new != STRONG:
+        check_names(Output(output.query, output.schema, speculative=True, timestamps=output.timestamps))
 
 
-def lineage_after(lineage: str, level: Consistency, tick: int) -> str:
-    """What is to be said of the past of a query whose level changes after this tick."""
-    return f"{lineage}{level} until {tick}; "
+class Carried(NamedTuple):
+    """Whose states the operators of a query go on with, by their new keys."""
+
+    keys: Mapping[str, str]
+    """The old key of whoever had the role, where it is another one."""
+    adopted: frozenset[str] = frozenset()
+    """Those that go on with the state of their strong form."""
 
 
-def carried(before: Graph, after: Graph, query: str) -> dict[str, str]:
-    """For each operator of a query: by its new key the old one of whoever had its role, where these differ."""
-    old = {before.nodes[i].role: before.nodes[i].key for i in before.below(query)}
+def carried(before: Graph, after: Graph, query: str) -> Carried:
+    """Each operator goes on with the state of whoever had its role."""
+    old = {before.nodes[i].role: before.nodes[i] for i in before.below(query)}
     nodes = [after.nodes[i] for i in after.below(query)]
-    return {node.key: old[node.role] for node in nodes if node.role in old and old[node.role] != node.key}
+    taken = {node.key: old[node.role] for node in nodes if node.role in old and old[node.role].key != node.key}
+    adopted = {node.key for node in nodes if node.key in taken and node.speculative > taken[node.key].speculative}
+    return Carried({key: node.key for key, node in taken.items()}, frozenset(adopted))
 
 
-def with_carried(records: Records, keys: Mapping[str, str]) -> Records:
+def with_carried(records: Records, taken: Carried) -> Records:
     """The records of a tick, with those of the old keys also under the new ones. What a shard had heard was of the old
     level: nothing is passed over in the next tick."""
+    marked = {key: {"heard": []} | ({STRONG_FORM: True} if key in taken.adopted else {}) for key in taken.keys}
     return {
-        shard: its | {new: its[old] | {"heard": []} for new, old in keys.items() if old in its}
+        shard: its | {new: its[old] | marked[new] for new, old in taken.keys.items() if old in its}
         for shard, its in records.items()
     }

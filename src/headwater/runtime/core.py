@@ -163,21 +163,29 @@ class Core:
             if kept is None:
                 query.since = self.manifest.tick
             query.output = evolve(query.output, origin=self.manifest.origin)
-            query.sink.open(query.output)
+            self._open_sink(query, kept)
             self.deployment.add(query)
             self._awaited.pop(query.name, None)
-            if kept is not None and query.name in self.manifest.outputs:
-                # The last tick's answer may not have arrived before the crash.
-                points.passed(points.AGAIN_IN_A_SINK + query.name)
-                query.sink.deliver(self.manifest.tick, self.manifest.outputs[query.name], query.frontier)
             if kept is not None and query.asked != Consistency.from_manifest(kept["asked"]):
                 self.change_level(query.name, query.asked)
+
+    def _open_sink(self, query: Running, kept: dict[str, Any] | None) -> None:
+        """The last tick's answer may not have arrived before a crash: then it comes again, in the form that it had."""
+        staged = query.output.speculative if kept is None else kept.get("staged", query.output.speculative)
+        query.sink.open(evolve(query.output, speculative=staged))
+        if kept is not None and query.name in self.manifest.outputs:
+            points.passed(points.AGAIN_IN_A_SINK + query.name)
+            query.sink.deliver(self.manifest.tick, self.manifest.outputs[query.name], query.frontier)
+        if staged != query.output.speculative:
+            query.sink.change(query.output)
 
     def _resumes(self, query: Running, kept: dict[str, Any]) -> bool:
         """Does it go on where the checkpoint has it? With the level that it had last, unless another is asked for now."""
         level, asked = Consistency.from_manifest(kept["level"]), Consistency.from_manifest(kept["asked"])
-        past = {"since": kept["since"], "frontier": kept["frontier"], "lineage": kept["lineage"], "consistency": level}
-        if query.asked is not None and query.asked != asked and not can_change(level, query.asked, kept["lineage"]):
+        output = evolve(query.output, speculative=kept["speculative"])
+        past: dict[str, Any] = {name: kept[name] for name in ("since", "frontier", "lineage")}
+        past |= {"consistency": level, "output": output}
+        if query.asked not in (None, asked) and not can_change(output, query.sink, level, query.level):
             return False
         if key_if(evolve(query, **past)) != kept["key"]:
             return False
@@ -188,11 +196,12 @@ class Core:
     def change_level(self, name: str, consistency: Consistency) -> None:
         """Let a query go on with another level of consistency from the next tick on."""
         with self.lock:
-            keys = self.deployment.change_level(name, consistency, self.manifest.tick)
-            self.manifest.records = with_carried(self.manifest.records, keys)
-            self._local.carry(keys)
-            query = self.deployment[name]
-            self.manifest.queries[name] = query.to_manifest(self.deployment.key_of(name))
+            query, before = self.deployment[name], self.manifest.queries.get(name, {})
+            staged = before.get("staged", query.output.speculative)  # how the last tick's answer is kept
+            taken = self.deployment.change_level(name, consistency, self.manifest.tick)
+            self.manifest.records = with_carried(self.manifest.records, taken)
+            self._local.carry(taken.keys)
+            self.manifest.queries[name] = query.to_manifest(self.deployment.key_of(name)) | {"staged": staged}
             self._commit_again()
 
     def stop(self, name: str, *, forget: bool = True) -> None:

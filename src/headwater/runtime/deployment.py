@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from attrs import define
+from attrs import define, evolve
 
 from headwater.algebra.nodes import Plan, Source
 from headwater.errors import InputError
@@ -17,10 +17,11 @@ from headwater.language.consistency import MIDDLE, STRONG, Consistency
 from headwater.model.delta import Delta
 from headwater.model.time import BEGINNING
 from headwater.operators.constant import ConstantOperator
-from headwater.runtime.change_level import carried, check_change, lineage_after
+from headwater.runtime.change_level import Carried, carried, check_change
 from headwater.runtime.executor import Records
 from headwater.runtime.graph import Graph
 from headwater.runtime.layout import Layout, cut
+from headwater.runtime.lineage import lineage_after
 from headwater.runtime.lower import Lowering
 from headwater.runtime.reading import StreamTask
 from headwater.runtime.spark.native_parts import NativePart, chain, is_stateless
@@ -114,17 +115,21 @@ class Deployment:
 
     def check_level(self, name: str, consistency: Consistency) -> None:
         """Raises ``InputError`` if the query cannot go on with this level."""
-        check_change(name, self._running[name].level, consistency, self._running[name].lineage)
+        query = self._running[name]
+        check_change(query.output, query.sink, query.level, consistency)
 
-    def change_level(self, name: str, consistency: Consistency, tick: int) -> dict[str, str]:
-        """Let a query go on with another level after this tick: which operators take over whose state, by their keys."""
+    def change_level(self, name: str, consistency: Consistency, tick: int) -> Carried:
+        """Let a query go on with another level after this tick: which operators take over whose state."""
         self.check_level(name, consistency)
         query = self._running[name]
         if query.level == consistency:
-            return {}
+            return Carried({})
         before = self.layout.graph
         query.lineage = lineage_after(query.lineage, query.level, tick)
         query.consistency = consistency
+        if not query.output.speculative:
+            query.output = evolve(query.output, speculative=True)
+            query.sink.change(query.output)
         self._rebuild()
         return carried(before, self.layout.graph, name)
 

@@ -38,6 +38,8 @@ class Node:
     wait: Wait = _AT_ONCE
     role: str = ""
     """The key without the consistency level: what keeps its state when a query's level changes."""
+    before: Operator | None = None
+    """The strong form of the operator, which had this role first: its state may still have to be taken over."""
 
     @property
     def delay(self) -> int:
@@ -70,8 +72,10 @@ class Graph:
         speculative: bool = False,
         wait: Wait = _AT_ONCE,
         role: str = "",
+        before: Operator | None = None,
     ) -> int:
-        node = Node(len(self.nodes), operator, inputs, operator.schema, None, key, stateless, speculative, wait, role)
+        about = (key, stateless, speculative, wait, role, before)
+        node = Node(len(self.nodes), operator, inputs, operator.schema, None, *about)
         self.nodes.append(node)
         return node.id
 

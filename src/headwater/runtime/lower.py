@@ -10,6 +10,9 @@ above it). An answer that could still be taken back is held by an align operator
 A query of any other level has the speculative form of every operator. Below its first operators that remember something
 stand the two that make its level (CEDR A.3): one closes the past behind what is remembered, one lets rows wait. They take
 the routing of whoever reads them, since it is all the same to them. What is below them serves all queries.
+
+A query that was strong first and is another one now has speculative operators in the shape of its strong plan, each of
+which knows the strong form whose state it takes over (``change_level``).
 """
 
 from __future__ import annotations
@@ -55,6 +58,7 @@ from headwater.operators.time_window import TimeWindowOperator
 from headwater.operators.top_k import TopKOperator
 from headwater.operators.union import UnionOperator
 from headwater.runtime.graph import Graph, Node, Wait
+from headwater.runtime.lineage import strong_since, was_strong_first
 
 _PASS_THROUGH = (
     n.Filter,
@@ -101,7 +105,12 @@ class _Form:
     @property
     def role(self) -> _Form:
         """Without the level."""
-        return evolve(self, block=0, remember=INFINITY, wall=False, lineage="")
+        return evolve(self, speculative=False, block=0, remember=INFINITY, wall=False, lineage="")
+
+    @property
+    def adopted(self) -> bool:
+        """Did the query begin with strong operators, whose states the speculative ones have taken over?"""
+        return was_strong_first(self.lineage)
 
     @property
     def waits(self) -> bool:
@@ -123,6 +132,8 @@ class Lowering:
         self._texts: dict[n.Plan, str] = {}
         self._form, self._speculative, self._made = _ANY_FORM, False, ("", 0)
         self._level, self._unit = _ANY_FORM, False
+        self._before: dict[str, Operator] = {}
+        """By role: the operators of the strong form of the plan, for a query that began with them."""
 
     def node_of(self, plan: n.Plan) -> int:
         """The node of a part without state, which is the same for all queries."""
@@ -138,25 +149,31 @@ class Lowering:
             form = evolve(form, block=consistency.block, remember=consistency.remember, wall=consistency.wall)
         self._level = form = evolve(form, lineage=lineage)
         self._unit = consistency.unit
+        self._before = {}
         if (plan, form, strong) not in self._roots:  # equal queries are one, with one state
             self._roots[plan, form, strong] = self._root(plan, form, strong=strong)
         self._graph.queries[name] = self._roots[plan, form, strong]
 
     def _root(self, plan: n.Plan, form: _Form, *, strong: bool) -> int:
         """The node of a whole plan, with what its level needs above it."""
+        if form.adopted:
+            self._before = _strong_operators(plan, form.since)
         root = self._lower(plan, form)
         if not form.speculative and not root.final:
             self._begin(plan, _Form(since=form.since))
             root = self._add(AlignOperator(plan.schema), root, final=True)
+        elif form.adopted:
+            self._begin(plan, evolve(form, hold=False))
+            root = self._opened_align(plan.schema, root)
         if root.raw:
             root = self._wait(root, plan.schema.names)
-        if form.lineage and (strong or str(STRONG) in form.lineage):
+        if strong_since(form.lineage, now=strong):
             self._begin(plan, evolve(form, hold=False))
             root = self._put(SettleOperator(plan.schema, opened=not strong), root)
         return root.node
 
     def _lower(self, plan: n.Plan, form: _Form) -> _Lowered:
-        if isinstance(plan, n.Await) and form.speculative:
+        if isinstance(plan, n.Await) and form.speculative and not form.adopted:
             return self._lower(plan.input, form)  # what is shown at once waits for nobody
         inside = evolve(form, hold=form.hold and isinstance(plan, _PASS_THROUGH))
         if _remembers_nothing(plan, late=form.since > 0):
@@ -165,7 +182,7 @@ class Lowering:
             form = _Form(
                 since=form.since if _is_revisable(plan) else 0
             )  # what queries see since then is one for all levels
-        elif form.speculative or isinstance(plan, _NEVER_HOLD):
+        elif (form.speculative and not form.adopted) or isinstance(plan, _NEVER_HOLD):
             form = evolve(form, hold=False)
         if (plan, form) not in self._known:
             inputs = [self._lower(child, inside) for child in plan.inputs]
@@ -180,10 +197,21 @@ class Lowering:
         self._form, self._speculative, self._made = form, form.speculative, (self._texts[plan], 0)
 
     def _keys(self, what: str) -> dict[str, str]:
+        names = self._next_keys(what)
         text, count = self._made
         self._made = text, count + 1
+        return names
+
+    def _next_keys(self, what: str) -> dict[str, str]:
+        text, count = self._made
         forms = {"key": self._form, "role": self._form.role}
         return {name: _hash(f"{what}|{count}|{form}|{text}") for name, form in forms.items()}
+
+    def _opened_align(self, schema: Schema, below: _Lowered) -> _Lowered:
+        """Where the strong form of the plan had an align, in which rows may wait, they must come out of it."""
+        if self._next_keys(AlignOperator.name)["role"] not in self._before:
+            return below
+        return self._add(AlignOperator(schema, opened=True), below)
 
     def _add(self, operator: Operator, *inputs: _Lowered, final: bool | None = None) -> _Lowered:
         routing = operator.routing()
@@ -202,8 +230,9 @@ class Lowering:
         stateless = self._form == _ANY_FORM and passes and all(self._graph.nodes[i.node].stateless for i in inputs)
         about = {"stateless": stateless, "speculative": self._speculative}
         wait = Wait(self._form.block, self._form.wall)
-        below = (i.node for i in inputs)
-        node = self._graph.add(operator, *below, **about, wait=wait, **self._keys(operator.name))
+        below, names = (i.node for i in inputs), self._keys(operator.name)
+        before = self._before.get(names["role"]) if self._form.adopted else None
+        node = self._graph.add(operator, *below, **about, wait=wait, before=before, **names)
         return _Lowered(node, all(i.final for i in inputs) if final is None else final, raw)
 
     def _wait(self, below: _Lowered, by: tuple[str, ...]) -> _Lowered:
@@ -219,7 +248,7 @@ class Lowering:
                 remember = FinalizeOperator(schema, by, revisable=not below.final, remember=self._shown(form.remember))
                 below = self._add_wait(remember, below, under, form, Wait(form.remember, form.wall))
             if form.block or form.lineage:
-                block = BlockOperator(schema, by, self._shown(form.block))
+                block = BlockOperator(schema, by, self._shown(form.block), opened=not form.block)
                 below = self._add_wait(block, below, under, form, Wait(form.block, form.wall))
             self._aligned[known] = evolve(below, raw=False)
         return self._aligned[known]
@@ -271,7 +300,8 @@ class Lowering:
                 return self._add(PreAggregateOperator(below.schema, keys, parts), *inputs)
             case n.Await(other=other, by=by):
                 awaited = ", ".join(node.name for node in other.walk() if isinstance(node, n.Source))
-                return self._add(AwaitOperator(schema, by or schema.names, awaited), *inputs, final=inputs[0].final)
+                operator = AwaitOperator(schema, by or schema.names, awaited, opened=self._form.adopted)
+                return self._add(operator, *inputs, final=inputs[0].final)
             case n.TopK():
                 return self._top_k(plan, inputs[0], hold=hold)
             case n.TimeWindow(size=size, slide=slide):
@@ -288,6 +318,8 @@ class Lowering:
             case n.Granularity(granule=granule, offset=offset):
                 if final and not inputs[0].final:  # waiting above it would last until the next granule
                     inputs = [self._add(AlignOperator(schema), *inputs, final=True)]
+                elif self._form.adopted:
+                    inputs = [self._opened_align(schema, *inputs)]
                 return self._add(GranularityOperator(schema, granule, offset), *inputs)
             case n.Sample(period=period, offset=offset):
                 operator = SampleOperator(schema, period, offset, speculative=speculative)
@@ -409,6 +441,13 @@ def _remembers_nothing(plan: n.Plan, *, late: bool = False, repaired: bool = Fal
         case n.TimeWindow(input=below) | n.HopWindow(input=below) | n.Stamp(input=below):
             return is_chronon(below) and _remembers_nothing(below, late=late, repaired=repaired)
     return False
+
+
+def _strong_operators(plan: n.Plan, since: int) -> dict[str, Operator]:
+    """By role: what a strong query of this plan is made of."""
+    graph = Graph()
+    Lowering(graph).add_query("", plan, since=since)
+    return {node.role: node.operator for node in graph.nodes if node.operator is not None}
 
 
 def _is_revisable(plan: n.Plan) -> bool:

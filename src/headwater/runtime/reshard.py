@@ -10,7 +10,7 @@ from headwater.operators.base import Operator
 from headwater.operators.constant import ConstantOperator
 from headwater.runtime.executor import Records
 from headwater.runtime.layout import Layout
-from headwater.runtime.stage import Record
+from headwater.runtime.stage import STRONG_FORM, Record, owner_of
 from headwater.state.store import Store
 
 
@@ -24,8 +24,9 @@ def reshard(layout: Layout, records: Records, shards: int, store: Store) -> Reco
         if isinstance(node.operator, ConstantOperator):
             moved[0][node.key] = old[0]
             continue
-        for shard, record in enumerate(_spread(node.operator, old, shards, store)):
-            moved[shard][node.key] = record
+        marked = {STRONG_FORM: True} if STRONG_FORM in old[0] else {}
+        for shard, record in enumerate(_spread(owner_of(node, old[0]), old, shards, store)):
+            moved[shard][node.key] = record | marked
     return moved
 
 

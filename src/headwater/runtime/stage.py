@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from attrs import Factory, define
 
 from headwater.model.delta import Delta
-from headwater.operators.base import Step
+from headwater.operators.base import Operator, Step
 from headwater.runtime import points
 from headwater.runtime.bundles import Bundle, all_seen, bundles_for, rows_of
 from headwater.runtime.graph import Node
@@ -25,6 +25,17 @@ from headwater.state.store import MemoryStore, Store
 
 Record = dict[str, Any]
 """What is kept of an operator in a shard: its saved state, the frontiers it has heard, and its own. JSON values."""
+
+
+STRONG_FORM = "strong"
+"""In a record: the state is that of the operator's strong form, and to be taken over in the next tick."""
+
+
+def owner_of(node: Node, record: Record) -> Operator:
+    """Whose state a record has: the operator's own, or that of its strong form."""
+    owner = node.before if STRONG_FORM in record else node.operator
+    assert owner is not None
+    return owner
 
 
 class Worked(NamedTuple):
@@ -176,13 +187,16 @@ class Stage:
         assert operator is not None, "sources are at level 0"
         deltas, frontiers = tuple(s.delta for s in inputs), tuple(s.frontier for s in inputs)
         heard = [*frontiers, reached_ if node.speculative else 0]
+        held = Delta.empty(node.schema)
         if node.id not in self._states:
             if record is not None and record["heard"] == heard and not any(map(len, deltas)):
-                return Step(Delta.empty(node.schema), record["promised"])  # nothing came and time stands still
-            self._states[node.id] = self._state(node, record)
+                return Step(held, record["promised"])  # nothing came and time stands still
+            self._states[node.id], held = self._state(node, record)
         for delta in deltas:
             delta.reached = reached_
         delta, frontier = operator.step(self._states[node.id], deltas, frontiers)
+        if len(held):
+            delta = Delta.concat(node.schema, [held, delta]).consolidate()
         delta.reached = reached_
         if record is not None:
             frontier = max(frontier, record["promised"])
@@ -192,12 +206,18 @@ class Stage:
         self._out.worked[node.key] = worked if before is None else before.plus(worked)
         return Step(delta, frontier)
 
-    def _state(self, node: Node, record: Record | None) -> Any:
+    def _state(self, node: Node, record: Record | None) -> tuple[Any, Delta]:
+        """The state to go on with, and what shows now because a form that held it back has had it so far."""
         assert node.operator is not None
         if record is None:
-            return node.operator.new_state(self._store)
-        cached = self._cache.take((self._place, node.key, self._shard), record["version"])
-        return cached if cached is not None else node.operator.restore(record["state"], self._store)
+            return node.operator.new_state(self._store), Delta.empty(node.schema)
+        owner = owner_of(node, record)
+        state = self._cache.take((self._place, node.key, self._shard), record["version"])
+        if state is None:
+            state = owner.restore(record["state"], self._store)
+        if owner is node.operator:
+            return state, Delta.empty(node.schema)
+        return node.operator.adopt(state, owner, self._store)
 
     def _keep(self, records: Mapping[str, Record], frontiers: Mapping[int, int]) -> None:
         """Save the states that have changed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -15,14 +16,17 @@ from headwater.model.delta import Delta
 from headwater.model.time import BEGINNING
 from headwater.operators.base import Buffered, Step
 from headwater.operators.constant import ConstantOperator
-from headwater.runtime.change_level import carried, check_change, lineage_after, with_carried
+from headwater.runtime.change_level import carried, with_carried
 from headwater.runtime.executor import Executor, LocalExecutor, Records, TickJob, TickResult
 from headwater.runtime.graph import Graph
 from headwater.runtime.layout import Layout, cut
+from headwater.runtime.lineage import lineage_after
 from headwater.runtime.lower import Lowering
+from headwater.runtime.reshard import reshard
 from headwater.runtime.tick import Tick
 from headwater.sinks.base import Staged
 from headwater.sinks.parts import DeltaStager
+from headwater.state.store import FileStore
 
 
 class Stepped(NamedTuple):
@@ -107,18 +111,27 @@ class StepRunner:
     def change_level(self, name: str, consistency: Consistency) -> None:
         """Let a query go on with another level."""
         query, before = self._queries[name], self.layout.graph
-        check_change(name, query.level, consistency, query.lineage)
         if query.level == consistency:
             return
         lineage = lineage_after(query.lineage, query.level, self._ticks)
         self._queries[name] = query._replace(consistency=consistency, lineage=lineage)
         self.layout = cut(graph_of(self._queries.values()))
-        keys = carried(before, self.layout.graph, name)
+        if self._ticks == 0:
+            self._constants = constants_of(self.layout)
+        taken = carried(before, self.layout.graph, name)
         live = {node.key for node in self.layout.graph.nodes}
-        records = with_carried(self._records, keys)
+        records = with_carried(self._records, taken)
         self._records = {shard: {k: r for k, r in its.items() if k in live} for shard, its in records.items()}
         if isinstance(self._executor, LocalExecutor):
-            self._executor.carry(keys)
+            self._executor.carry(taken.keys)
+
+    def restart(self, shards: int) -> None:
+        """Go on as another process would, from what is on disk, with so many shards."""
+        assert self._folder is not None, "state in memory is gone with its process"
+        kept = {int(shard): its for shard, its in json.loads(json.dumps(self._records)).items()}
+        if kept:
+            self._records = reshard(self.layout, kept, shards, FileStore(self._folder / "segments"))
+        self._shards, self._executor = shards, LocalExecutor()
 
     def counts(self, what: str) -> int:
         """What all operators have counted of something, as "forgotten" rows."""

@@ -82,6 +82,13 @@ class Sink(ABC):
     def deliver(self, tick: int, parts: Sequence[Staged], frontier: int) -> None:
         """A whole tick's answer; after a crash perhaps for a second time. Nothing before the frontier changes any more."""
 
+    takes_changes: bool = False
+    """Can it go on with a changelog where it has got final rows so far?"""
+
+    def change(self, output: Output) -> None:
+        """From the next tick on it gets a changelog; only where it can. Between two ticks, in the driver."""
+        self.output = output
+
     takes_frames: bool = False
     """Can it stage what Spark has computed by itself? Such rows never enter Python."""
 

@@ -18,6 +18,8 @@ class CallbackSink(Sink):
     What the function raises stops the query; the tick is not done then, and comes again after a restart.
     """
 
+    takes_changes = True
+
     def __init__(self, function: Callable[[pa.Table, int], object]) -> None:
         self.function = function
         self._last = -1

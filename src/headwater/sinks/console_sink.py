@@ -33,6 +33,8 @@ class FirstRowsStager(Stager):
 class ConsoleSink(Sink):
     """Prints in the driver; a tick without rows prints nothing."""
 
+    takes_changes = True
+
     def __init__(self, *, rows: int = 20, form: str = "table", file: IO[str] | None = None) -> None:
         if form not in _FORMS:
             raise InputError("UNKNOWN_FORM", f'there is no form "{form}" of output', hint="Write table or lines.")

@@ -49,6 +49,8 @@ class MemorySink(Sink):
 
     guarantee = Guarantee.EXACTLY_ONCE
 
+    takes_changes = True
+
     def __init__(self, *, keep: str | timedelta | int | None = None) -> None:
         self._wanted = keep
         self._keep: int | None = None

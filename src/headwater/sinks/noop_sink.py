@@ -23,6 +23,8 @@ class CountingStager(Stager):
 class NoopSink(Sink):
     """``rows`` and ``ticks`` since it was opened; a tick counts once."""
 
+    takes_changes = True
+
     def __init__(self) -> None:
         self.rows = self.ticks = 0
         self.frontier: int | None = None

@@ -40,6 +40,8 @@ class ParquetStager(Stager):
 class SparkSink(Sink):
     """Calls ``function(frame, tick)`` in the driver, in the order of the ticks, for each that has rows."""
 
+    takes_changes = True
+
     def __init__(self, function: Callable[[DataFrame, int], object]) -> None:
         self.function = function
         self._last = -1

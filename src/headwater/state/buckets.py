@@ -86,6 +86,10 @@ class ExpiryBuckets(Layout):
         self._earliest = INFINITY
         self.frontier = BEGINNING
 
+    def cancel_by(self, identity: Sequence[str] | None) -> None:
+        """From now on rows that are the same in these columns take each other away."""
+        self._identity = identity
+
     # -- looking ----------------------------------------------------------------------------------------------------
 
     @property

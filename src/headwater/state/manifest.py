@@ -30,7 +30,7 @@ _NONE = np.empty(0, np.uint64)
 
 
 def agreed(values: Iterable[int]) -> int:
-    """The one value that all shards have; only between ticks do they."""
+    """The one value that all shards have; only between ticks do they. Raises ``StateError`` if it is not one."""
     found = sorted(set(values))
     if len(found) > 1:
         raise StateError(
@@ -65,10 +65,10 @@ class State:
         return manifest | {_shown(n): [p.to_manifest() for p in _each(getattr(self, n))] for n in self.layouts}
 
     def from_manifest(self, manifest: Manifest) -> None:
-        """Become what ``to_manifest`` described; no segment is opened."""
+        """Become what ``to_manifest`` described; no segment is opened. What it does not know of is empty."""
         for name in self.scalars:
             setattr(self, name, manifest[_shown(name)])
-        for name in self.layouts:
+        for name in (name for name in self.layouts if _shown(name) in manifest):
             for part, described in zip(_each(getattr(self, name)), manifest[_shown(name)], strict=True):
                 part.from_manifest(described)
 

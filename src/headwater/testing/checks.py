@@ -253,7 +253,7 @@ class _Run:
 
     def _history(self, when: str) -> History:
         try:
-            deltas = self.output if is_exact(self.plan) else [_rounded(d) for d in self.output]
+            deltas = self.output if is_exact(self.plan) else [rounded(d) for d in self.output]
             return History.of(self.plan.schema, deltas)
         except StreamError as error:
             raise CheckError(f"{when}: {error}") from None
@@ -267,7 +267,7 @@ class _Run:
 
     def _compare(self, answer: History, expected: History, when: str) -> None:
         if not is_exact(self.plan):
-            expected = History.of(expected.schema, [_rounded(expected.delta())])
+            expected = History.of(expected.schema, [rounded(expected.delta())])
         if answer != expected:
             differences = [
                 f"  {'too much' if n > 0 else 'missing '}  {show(row, start, end, abs(n))}"
@@ -276,7 +276,7 @@ class _Run:
             raise CheckError("\n".join([f"wrong answer {when}:", *differences]))
 
 
-def _rounded(delta: Delta) -> Delta:
+def rounded(delta: Delta) -> Delta:
     """With doubles cut to so many digits that the order of the arithmetic no longer shows."""
     columns = [_round(c) if pa.types.is_floating(c.type) else c for c in delta.columns]
     return delta.with_columns(delta.schema, columns)
