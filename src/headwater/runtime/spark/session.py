@@ -161,6 +161,8 @@ def tick_settings(shards: int) -> dict[str, str]:
         "spark.sql.shuffle.partitions": str(shards),
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.execution.arrow.maxRecordsPerBatch": str(_BATCH_ROWS),
+        # With any other limit Spark measures the whole batch again for every row of it, as long as it has lists.
+        "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
     }
