@@ -9,6 +9,7 @@ from enum import StrEnum
 from attrs import field, frozen
 
 from headwater.algebra.nodes import Plan
+from headwater.language import heartbeat_function
 from headwater.language.catalog import Catalog, Derived, Entry, Function, Kind, Stream
 from headwater.language.consistency import Consistency
 from headwater.language.functions.registry import AGGREGATES, SCALARS, SPECIAL_FORMS, arity
@@ -153,7 +154,7 @@ def describe_built_in(name: str) -> Answer | None:
 # -- pieces -----------------------------------------------------------------------------------------------------------
 
 
-_BUILT_IN = sorted({*SCALARS, *SPECIAL_FUNCTIONS, *SPECIAL_FORMS, *AGGREGATES})
+_BUILT_IN = sorted({*SCALARS, *SPECIAL_FUNCTIONS, *SPECIAL_FORMS, *AGGREGATES, heartbeat_function.NAME})
 
 
 def _built_in(name: str) -> tuple[str, str]:
@@ -162,6 +163,8 @@ def _built_in(name: str) -> tuple[str, str]:
         return "aggregate", AGGREGATES[name].takes
     if name in SPECIAL_FORMS:
         return "scalar", "a form of its own"
+    if name == heartbeat_function.NAME:
+        return "scalar", "the name of a stream"
     function = SPECIAL_FUNCTIONS.get(name) or SCALARS[name]
     return "scalar", arity(function.least, function.most)
 

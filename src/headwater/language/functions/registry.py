@@ -81,7 +81,7 @@ UNREPEATABLE = frozenset(
 )
 """Functions that other systems have and this one refuses: the same input must always give the same answer."""
 
-SPECIAL_FORMS = ("cast", "try_cast", "extract", "heartbeat", "position", "substring", "trim")
+SPECIAL_FORMS = ("cast", "try_cast", "extract", "position", "substring", "trim")
 """Calls with a grammar of their own."""
 
 

@@ -26,6 +26,7 @@ _OTHER_FORMS = frozenset(
     {
         *("any", "all", "some", "exists", "istream", "dstream", "rstream", "grouping", "grouping_id"),
         *("row_number", "rank", "dense_rank", "window", "session_window", "tumble", "hop", "session"),
+        "heartbeat",
     }
 )
 
