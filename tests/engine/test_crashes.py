@@ -11,6 +11,7 @@ import pytest
 from engine_market import STEPS, check, run_market, run_market_part_by_part
 
 from headwater.runtime import points
+from headwater.testing.cases import scaled
 from headwater.testing.crash import ANY_CALL, ANY_POINT, Crash, in_child
 
 CALLS = 1_500_000
@@ -101,7 +102,7 @@ def test_killed_at_any_moment(seed: int, tmp_path: Path, undisturbed: dict[str, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 108))
+@pytest.mark.parametrize("seed", range(100, 100 + scaled(8)))
 def test_killed_at_many_moments(seed: int, tmp_path: Path, undisturbed: dict[str, Any]):
     dice = random.Random(seed)
     for _ in range(6):

@@ -14,6 +14,7 @@ from headwater.model.history import History, freeze
 from headwater.model.time import INFINITY
 from headwater.optimizer.optimize import optimize
 from headwater.runtime.inprocess import Runner
+from headwater.testing.cases import scaled
 from headwater.testing.checks import check_case
 from headwater.testing.choices import Dice
 from headwater.testing.generate import streams
@@ -475,6 +476,6 @@ def test_random_queries(seed: int, snapshots):
 @pytest.mark.slow
 @pytest.mark.parametrize("piece", range(10))
 def test_many_random_queries(piece: int, snapshots):
-    for seed in range(1000 + 50 * piece, 1050 + 50 * piece):
+    for seed in range(1000 + 50 * piece, 1000 + 50 * piece + scaled(50)):
         sql = RandomQuery(seed).text()
         check(sql, sql, snapshots)
