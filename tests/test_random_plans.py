@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from headwater.testing import strategies
-from headwater.testing.cases import campaign, plan_cases, scaled
+from headwater.testing.cases import campaign, fresh, plan_cases, scaled
 from headwater.testing.checks import check_case
 from headwater.testing.generate import Case
 
@@ -24,7 +24,7 @@ def test_random_plans(piece: int):
 @pytest.mark.parametrize("piece", range(PIECES))
 def test_many_random_plans(piece: int):
     plans = scaled(SLOW_PLANS // PIECES)
-    campaign(plan_cases(100_000 + piece * plans), plans)
+    campaign(plan_cases(fresh(100_000 + piece * plans)), plans)
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

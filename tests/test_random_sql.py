@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.testing.cases import scaled
+from headwater.testing.cases import fresh, scaled
 from headwater.testing.sql_checks import check_random_sql
 
 PIECES, QUERIES = 8, 5
@@ -23,4 +23,4 @@ def test_random_queries(piece: int):
 def test_many_random_queries(piece: int):
     count = scaled(SLOW_QUERIES)
     for seed in range(10_000 + piece * count, 10_000 + (piece + 1) * count):
-        check_random_sql(seed)
+        check_random_sql(fresh(seed))

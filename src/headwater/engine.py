@@ -7,12 +7,15 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from datetime import datetime
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headwater.algebra.nodes import Plan, Source
 from headwater.clock.guarantees import notices_of_query
 from headwater.clock.wall import VirtualClock, WallClock
+from headwater.created_functions import CreatesFunctions
 from headwater.errors import HeadwaterError, InputError
 from headwater.language.binder import bind_script
 from headwater.language.catalog import Catalog, Derived, Kind, Stream
@@ -20,25 +23,27 @@ from headwater.language.introspection import Answer, Explain
 from headwater.language.notices import Notice
 from headwater.language.script import Query as BoundQuery
 from headwater.language.script import Script
-from headwater.model.schema import Schema
+from headwater.language.system_views import comes_with, have_unit
 from headwater.query import Query, Run
 from headwater.query import Script as QueryScript
-from headwater.runtime.core import SMALL_TICK, Core, Delivery
+from headwater.result import Result
+from headwater.runtime.core import SMALL_TICK, Core
 from headwater.runtime.deployment import Running
 from headwater.runtime.explain import explain
-from headwater.runtime.feeds import Feed, PolledFeed, PushedFeed
-from headwater.runtime.loop import Loop
+from headwater.runtime.inputs import Inputs
 from headwater.runtime.planning import runnable
 from headwater.runtime.progress import EngineProgress, engine_progress
 from headwater.runtime.progress_bar import ProgressBar
-from headwater.runtime.reading import StreamTask
+from headwater.runtime.shown_queries import with_states
 from headwater.runtime.shown_streams import with_counts
-from headwater.runtime.spark.native_parts import is_stateless, marked
-from headwater.settings import Settings
+from headwater.runtime.spark.native_parts import marked
+from headwater.runtime.when_shown import notices_of_form
+from headwater.settings import MOST_SHARDS, Settings
 from headwater.sinks.base import Output, Sink
+from headwater.sinks.diverted import read_diverted
+from headwater.sinks.tables import instant_of
 from headwater.sources.base import Malformed
-from headwater.sources.base import Source as StreamSource
-from headwater.sources.memory import PushedSource, as_table
+from headwater.sources.memory import as_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -60,6 +65,7 @@ def connect(
     keep: int = 3,
     sync: bool = False,
     clock: WallClock | None = None,
+    python_functions: bool = True,
 ) -> Engine:
     """An engine: on local Spark, on a cluster, on a session of yours, or in this process alone.
 
@@ -85,13 +91,18 @@ def connect(
         Wait for the disk at every commit: survives a loss of power, not only of the process.
     clock
         The wall clock to go by; the system's if nothing is said. ``VirtualClock`` is moved by hand.
+    python_functions
+        May SQL run Python by CREATE FUNCTION? False: for texts of people who must not; no statement switches it on again.
     """
     if runner not in ("spark", "inprocess"):
         raise InputError("UNKNOWN_RUNNER", f'there is no runner "{runner}"', hint='There are "spark" and "inprocess".')
+    for what, given, least, most in (("shards", shards, 1, MOST_SHARDS), ("keep", keep, 1, 10**6)):
+        if given is not None and not least <= given <= most:
+            raise InputError("OUT_OF_RANGE", f"{what} cannot be {given}", hint=f"It is from {least:,} to {most:,}.")
     if runner == "inprocess":
         durable = checkpoint is not None
         core = Core(shards=shards or 1, checkpoint=checkpoint, durable=durable, keep=keep, sync=sync, wall=clock)
-        return Engine(core, None)
+        return Engine(core, None, python_functions=python_functions)
     from headwater.runtime.spark.job import SparkExecutor
     from headwater.runtime.spark.session import open_session
 
@@ -105,26 +116,22 @@ def connect(
     except BaseException:
         session.stop()
         raise
-    return Engine(core, session)
+    return Engine(core, session, python_functions=python_functions)
 
 
-class Engine:
+class Engine(CreatesFunctions):
     """Streams, queries, and the dataflow that runs them. Close it when done, or use it in a ``with`` statement."""
 
-    def __init__(self, core: Core, session: SessionHandle | None) -> None:
+    def __init__(self, core: Core, session: SessionHandle | None, *, python_functions: bool = True) -> None:
         self._core, self._session = core, session
-        self._loop = Loop(core, self._polled)
-        core.drained = self._taken_until
+        self._inputs = Inputs(core, session)
+        self._loop = self._inputs.loop
+        core.drained = self._inputs.taken_until
         if isinstance(core.wall, VirtualClock):
             core.wall.subscribe(self._loop.wake)
-        self._catalog, self._settings = Catalog(), Settings()
-        self._sources: dict[str, StreamSource] = {}
-        self._taken_in: dict[str, Stream] = {}
-        """What was declared of the streams whose rows are taken: another one of the same name is another stream."""
-        self._feeds: dict[str, Feed] = {}
+        self._catalog, self._settings = Catalog(python_functions=python_functions), Settings()
         self._runs: dict[str, Run] = {}
-        self._closed = False
-        self._asked = time.monotonic()
+        self._closed, self._asked = False, time.monotonic()
         self._lock = threading.RLock()
 
     # -- declaring ---------------------------------------------------------------------------------------------------
@@ -141,11 +148,8 @@ class Engine:
         """Run the statements of a script and give all of its queries, to be started. Its paths begin in the folder."""
         with self._lock:
             script = self._bound(text, Path(folder).absolute())
-            views = {q.name for q in script.named if (e := script.catalog.get(q.name)) and e.kind is Kind.VIEW}
-            found = [q for q in script.named if q.name not in views]
-            found += [script.result] if script.result is not None else []
             answers = tuple(self._told(answer, script.settings) for answer in script.answers)
-            return QueryScript(tuple(self._query(q, script) for q in found), answers, script.notices)
+            return QueryScript(tuple(self._query(q, script) for q in script.queries), answers, script.notices)
 
     def register(
         self,
@@ -175,29 +179,34 @@ class Engine:
             if self._catalog.get(name) is not None:
                 raise InputError("DUPLICATE_NAME", f'there is a stream "{name}" already', hint="DROP it first.")
             self._catalog.add(stream)
-            self._take_in(stream, source, partition)
+            self._inputs.take(stream, source, partition=partition)
 
-    def push(self, stream: str, rows: Any, *, frontier: int | None = None, wait: bool = True) -> None:
+    def push(self, stream: str, rows: Any, *, frontier: datetime | int | None = None, wait: bool = True) -> None:
         """Bring rows of a stream that was declared without a SOURCE: an Arrow table or batch, or a list of dictionaries.
 
         ``frontier`` promises that nothing before it comes any more. Returns when the tick is delivered, unless told not to.
+        Rows that are not what is declared are an error, and nothing of the push is taken; unless the stream keeps them
+        apart: ``SOURCE push(malformed => 'divert')``.
         """
+        self._check_open()
         entry = self._catalog.get(stream)
-        source = self._sources.get(entry.name, PushedSource(Schema(()))) if isinstance(entry, Stream) else None
-        if not isinstance(entry, Stream) or not isinstance(source, PushedSource) or self._gets_late_rows(entry):
+        if not isinstance(entry, Stream) or self._catalog.gets_late_rows(entry):
             raise InputError(
                 "CANNOT_PUSH",
                 f'"{stream}" is no stream to push into',
                 hint="Declare it without a SOURCE: CREATE STREAM name (…) ORDERED BY column.",
             )
-        with self._lock:
-            feed = self._feeds.get(entry.name)
-            if not isinstance(feed, PushedFeed):
-                self._taken_in[entry.name] = entry
-                self._core.add_stream(StreamTask.of(entry, source))
-                feed = self._feeds[entry.name] = PushedFeed(entry.name)
+        about = Output(entry.name, entry.schema, speculative=False, timestamps=entry.has_unit)
+        promise = None if frontier is None else instant_of(about, frontier)
         table = as_table(rows, entry.brought, entry.optional)
-        self._submit(feed.delivery(table, promise=frontier), wait=wait)
+        with self._lock:
+            delivery = self._inputs.pushed(entry, table, promise=promise, check=not wait)
+        self._loop.start()
+        self._loop.submit(delivery)
+        if wait:
+            delivery.done.wait()
+            if delivery.error is not None:
+                raise delivery.error
 
     # -- running -----------------------------------------------------------------------------------------------------
 
@@ -208,34 +217,37 @@ class Engine:
             from headwater.sinks import memory
 
             sink = memory()
-        name = name or query.name
-        speculative = query.speculative
-        plan, parts = marked(runnable(query.plan, query.settings), self._row_streams())
-        output = Output(name, plan.schema, speculative, self._has_timestamps(plan))
+        plan, parts = marked(runnable(query.plan, query.settings), self._inputs.row_streams())
         if self._session is not None:
             sink.spark = self._session.spark
-        with self._loop.held():
-            self._core.start(Running(name, plan, sink, output, since=0, parts=parts, consistency=query.consistency))
-            self._feed(plan)
+        with self._lock, self._loop.held():
+            name = name or (query.name if query.named else self._free_name(query.name))
+            form, timestamps = query.form_in(sink), have_unit(self._catalog, _streams(plan))
+            output = Output(name, plan.schema, query.speculative, timestamps, emission=form)
+            running = Running(name, plan, sink, output, since=0, parts=parts, consistency=query.consistency)
+            self._core.start(running)
+            self._inputs.start(plan, self._catalog)
+            run = self._runs[name] = Run(query, running, self._core, stop=lambda: self.drop(name))
         self._loop.start()
-        run = Run(query, name, sink, self._core, timestamps=output.timestamps, stop=lambda: self.drop(name))
-        self._runs[name] = run
-        run.notices = self._notices_of(plan)
+        run.notices = (*self._notices_of(plan), *notices_of_form(plan, output))
         for notice in run.notices:
             log.info('query "%s": %s', name, notice)
         return run
 
     def _notices_of(self, plan: Plan) -> tuple[Notice, ...]:
         """What may keep its answers from becoming final."""
-        names = list(dict.fromkeys(node.name for node in plan.walk() if isinstance(node, Source)))
-        return tuple(notices_of_query(self._core.times.clock.rules, names, together=self._core.deployment.together))
+        return tuple(
+            notices_of_query(self._core.times.clock.rules, _streams(plan), together=self._core.deployment.together)
+        )
 
     def drop(self, name: str) -> None:
         """Stop a query, or give up one that the checkpoint has and that is not started again."""
         with self._loop.held():
+            run = self._runs.pop(name, None)
+            if run is not None:
+                run.remember()
             self._core.stop(name)
-            self._runs.pop(name, None)
-            self._stop_unused()
+            self._inputs.stop_unused()
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -255,7 +267,7 @@ class Engine:
             self._drain()
             if end_streams:
                 with self._loop.held():
-                    self._core.tick(ended=self._read_streams())
+                    self._core.tick(ended=self._inputs.read())
 
     def wait(self, seconds: float | None = None) -> None:
         """Let everything run for so long, or for ever. Raises what stops it: a source or a tick that failed."""
@@ -274,10 +286,18 @@ class Engine:
         """How everything that runs is doing: rates, lags, state, the time of ticks."""
         return engine_progress(self._core)
 
+    def diverted(self, stream: str) -> Result:
+        """The late or malformed rows that no query took, with the tick of each: ``diverted("bid_late")``.
+
+        They are kept under the checkpoint; without one, as long as the engine lives.
+        """
+        self._check_open()
+        return read_diverted(self._core.aside, stream)
+
     @property
     def finite(self) -> bool:
         """Will all sources that are read end by themselves?"""
-        return bool(self._feeds) and all(n in self._sources and self._sources[n].finite for n in self._feeds)
+        return self._inputs.finite
 
     @property
     def awaited(self) -> tuple[str, ...]:
@@ -296,8 +316,7 @@ class Engine:
                 return
             self._closed = True
         self._loop.stop()  # first: the tick that runs is finished, and what it covers is committed
-        for feed in self._feeds.values():
-            feed.stop()
+        self._inputs.stop()
         self._core.close()
         if self._session is not None:
             self._session.stop()
@@ -312,25 +331,45 @@ class Engine:
 
     def _bound(self, text: str, folder: Path) -> Script:
         catalog = self._catalog.copy()
-        script = bind_script(text, catalog, self._settings)
-        derived = [name for name in self._runs if isinstance(self._catalog.get(name), Derived)]
-        dropped = [name for name in derived if catalog.get(name) is None]
-        self._check_dropped(catalog, [run for run in self._runs.values() if run.name not in dropped])
-        levels = {name: level for name, level in script.altered.items() if name in self._runs}
+        running = [run.bound for run in self._runs.values()]
+        script = bind_script(text, catalog, self._settings, running=running, awaited=self._core.awaited)
+        ended = [*script.ended, *(run.name for run in self._runs.values() if self._is_undefined(run, catalog))]
+        self._check_dropped(catalog, [run for run in self._runs.values() if run.name not in ended])
+        runs = {name: run for name, run in self._runs.items() if name not in ended}
+        levels = {
+            name: script.altered[which] for name, run in runs.items() for which in run.names & script.altered.keys()
+        }
         for name, level in levels.items():
             self._core.deployment.check_level(name, level)
-        for name in dropped:
+        for name in dict.fromkeys(ended):
             self.drop(name)
-        self._open_sources(catalog, folder)
+        self._inputs.open(catalog, folder)
         for name, level in levels.items():
             self._runs[name].set_consistency(level)
-        self._catalog, self._settings = catalog, script.settings
+        self._catalog, self._settings, self._core.step_bytes = catalog, script.settings, int(script.settings.step_bytes)
         for notice in script.notices:
             log.info("%s", notice)
         return script
 
+    def _is_undefined(self, run: Run, catalog: Catalog) -> bool:
+        """Has the stream that it was started from been dropped?"""
+        defined = run.query.defined_by
+        return defined is not None and catalog.get(defined) is None
+
+    def _free_name(self, name: str) -> str:
+        """For a SELECT that was given none: ``query``, ``query_2``, …"""
+        taken = {
+            known.casefold() for known in (*self._runs, *(e.name for e in self._catalog if isinstance(e, Derived)))
+        }
+        numbered = (f"{name}_{number}" for number in count(2))
+        return next(chosen for chosen in chain([name], numbered) if chosen.casefold() not in taken)
+
     def _query(self, found: BoundQuery, script: Script, name: str | None = None) -> Query:
-        return Query(name or found.name, found.plan, found.consistency, script.settings, script.notices, self)
+        """A SELECT without a name gets one when it starts."""
+        bare = found is script.result
+        known = (found.plan, found.consistency, script.settings, script.notices, self, found.emission)
+        defined_by, named = None if bare else found.name, name is not None or not bare
+        return Query(name or found.name, *known, uses=found.uses, defined_by=defined_by, named=named)
 
     def _answer(self, script: Script, name: str | None) -> Any:
         found: BoundQuery | None = script.result or (script.named[-1] if script.named else None)
@@ -339,115 +378,37 @@ class Engine:
         return self._told(script.answers[-1], script.settings) if script.answers else None
 
     def _told(self, answer: Answer | Explain, settings: Settings) -> str:
-        return self.explain(answer, settings) if isinstance(answer, Explain) else str(with_counts(answer, self._core))
+        if isinstance(answer, Explain):
+            return self.explain(answer, settings)
+        views = {e.name.casefold() for e in self._catalog if e.kind is Kind.VIEW}
+        shown = with_states(
+            with_counts(answer, self._core), self._core, views=views, failed=self._loop.error is not None
+        )
+        return str(shown)
 
     def _check_dropped(self, catalog: Catalog, runs: Sequence[Run]) -> None:
         """What runs must not lose its streams."""
         for run in runs:
-            for node in run.query.plan.walk():
-                known = self._catalog.get(node.name) if isinstance(node, Source) else None
-                if isinstance(node, Source) and known is not None and catalog.get(node.name) is not known:
+            for name in [comes_with(self._catalog, name) for name in _streams(run.query.plan)]:
+                known = self._catalog.get(name)
+                if known is not None and catalog.get(name) is not known:
                     raise InputError(
                         "STREAM_IN_USE",
-                        f'stream "{node.name}" cannot be dropped: query "{run.name}" reads it',
+                        f'stream "{name}" cannot be dropped: query "{run.name}" reads it',
                         hint="Stop the query first.",
                     )
 
-    def _open_sources(self, catalog: Catalog, folder: Path) -> None:
-        from headwater.sources.connectors import make_source
-
-        declared = [e for e in catalog if isinstance(e, Stream) and e.source is not None]
-        new = [e for e in declared if self._taken_in.get(e.name) is not e]
-        sources = [make_source(entry, base_folder=folder) for entry in new]
-        for name in [n for n, known in self._taken_in.items() if catalog.get(n) is not known]:
-            self._forget_stream(name)
-        for entry, source in zip(new, sources, strict=True):
-            self._take_in(entry, source, None)
-
-    def _forget_stream(self, name: str) -> None:
-        with self._loop.held():
-            self._taken_in.pop(name)
-            self._sources.pop(name, None)
-            feed = self._feeds.pop(name, None)
-            if feed is not None:
-                feed.stop()
-            self._core.drop_stream(name)
-
-    def _take_in(self, stream: Stream, source: StreamSource, partition: str | None) -> None:
-        self._taken_in[stream.name] = stream
-        self._sources[stream.name] = source
-        self._core.add_stream(StreamTask.of(stream, source, partition=partition))
-
-    def _feed(self, plan: Plan) -> None:
-        """Start the sources that a plan reads."""
-        parents = {child: t.stream for t in self._core.streams.values() for child in (t.late, t.bad)}
-        for node in plan.walk():
-            if not isinstance(node, Source):
-                continue
-            name = parents.get(node.name, node.name)
-            if name in self._feeds or name not in self._sources:
-                continue
-            self._feeds[name] = self._new_feed(name, self._sources[name])
-            self._feeds[name].start()
-
-    def _new_feed(self, name: str, source: StreamSource) -> Feed:
-        if isinstance(source, PushedSource):
-            return PushedFeed(name)
-        if self._session is None:
-            return PolledFeed(name, source, self._core)
-        from headwater.runtime.spark.feed import SparkFeed
-
-        return SparkFeed(name, source, self._session, self._core, self._loop)
-
-    def _polled(self) -> list[Delivery]:
-        found = [feed.poll() for feed in list(self._feeds.values()) if isinstance(feed, PolledFeed)]
-        return [delivery for delivery in found if delivery is not None]
-
-    def _taken_until(self) -> dict[str, int]:
-        return {name: feed.taken_until() for name, feed in list(self._feeds.items())}
-
-    def _stop_unused(self) -> None:
-        used = self._read_streams()
-        for name in [n for n in self._feeds if n not in used and n in self._sources]:
-            self._feeds.pop(name).stop()
-
     def explain(self, request: Explain, settings: Settings) -> str:
         """The text that answers an EXPLAIN, as this engine would run it; see ``Query.explain``."""
-        streams = self._spark_streams(runnable(request.plan, settings))
+        streams = self._inputs.spark_streams(runnable(request.plan, settings))
         return explain(request, settings, streams=streams, clock=self._core.times.clock)
-
-    def _spark_streams(self, plan: Plan) -> list[str]:
-        """Streams with whose rows Spark can compute by itself, for this plan."""
-        files = [n for n, source in self._sources.items() if source.suits_spark and self._is_plain(n)]
-        whole = self._session is not None and is_stateless(plan)
-        return [*self._row_streams(), *(files if whole else [])]
-
-    def _row_streams(self) -> list[str]:
-        """Streams whose rows Spark has as rows of their columns, so that it can compute with them."""
-        if self._session is None:
-            return []
-        rows = [n for n, source in self._sources.items() if source.reader is None and source.parser is None]
-        return [n for n in rows if self._is_plain(n) and not isinstance(self._sources[n], PushedSource)]
-
-    def _is_plain(self, stream: str) -> bool:
-        return stream in self._core.streams and self._core.streams[stream].intake.is_plain
-
-    def _read_streams(self) -> set[str]:
-        """What queries read, and the streams whose late or malformed rows they read."""
-        read = set(self._core.deployment.layout.graph.sources)
-        return read | {t.stream for t in self._core.streams.values() if {t.late, t.bad} & read}
-
-    def _gets_late_rows(self, entry: Stream) -> bool:
-        return entry.late_rows_of is not None or any(
-            isinstance(e, Stream) and (e.diverts_into or "").casefold() == entry.name.casefold() for e in self._catalog
-        )
 
     def _drain(self) -> None:
         self._check_awaited()
         with self._loop.held():
-            for feed in self._feeds.values():
+            for feed in self._inputs.feeds:
                 feed.look_again()
-        for feed in list(self._feeds.values()):
+        for feed in self._inputs.feeds:
             while not feed.drained():
                 self._raise_failure()
                 self._loop.pause()
@@ -455,25 +416,7 @@ class Engine:
         self._raise_failure()
 
     def _bar(self) -> ProgressBar:
-        expected = [self._sources[name].expected_rows() for name in self._feeds if name in self._sources]
-        known = all(rows is not None for rows in expected)
-        return ProgressBar(self._core, sum(rows or 0 for rows in expected) if known else None)
-
-    def _submit(self, delivery: Delivery, *, wait: bool) -> None:
-        self._check_open()
-        self._loop.start()
-        self._loop.submit(delivery)
-        if wait:
-            delivery.done.wait()
-            if delivery.error is not None:
-                raise delivery.error
-
-    def _has_timestamps(self, plan: Plan) -> bool:
-        """Are the instants of its streams microseconds?"""
-        names = {node.name for node in plan.walk() if isinstance(node, Source)}
-        streams = [entry for name in names if isinstance(entry := self._catalog.get(name), Stream)]
-        parents = [self._catalog.get(s.late_rows_of) if s.late_rows_of is not None else s for s in streams]
-        return all(stream.has_unit for stream in parents if isinstance(stream, Stream))
+        return ProgressBar(self._core, self._inputs.expected_rows())
 
     def _check_open(self) -> None:
         if self._closed:
@@ -494,6 +437,10 @@ class Engine:
             raise self._loop.error
 
     def _raise_failed_source(self) -> None:
-        failures = (feed.failure() for feed in list(self._feeds.values()) if hasattr(feed, "failure"))
-        for problem in filter(None, failures):
+        for problem in self._inputs.failures():
             raise problem
+
+
+def _streams(plan: Plan) -> list[str]:
+    """What a plan reads, each once."""
+    return list(dict.fromkeys(node.name for node in plan.walk() if isinstance(node, Source)))

@@ -21,6 +21,16 @@ class HeadwaterError(Exception):
     def __init__(self, code: str, message: str, *, detail: str = "", hint: str = "") -> None:
         super().__init__(code, message, detail, hint)
 
+    def of(self, whose: str) -> HeadwaterError:
+        """The same error, which says whose it is.
+
+        >>> print(InputError("BAD", "this is wrong").of('query "a"'))
+        BAD: query "a": this is wrong
+        """
+        error = _rebuild(type(self), self.args, self.__dict__)
+        error.args = (self.code, f"{whose}: {self.message}", *self.args[2:])
+        return error
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.args, self.__dict__)
 
@@ -95,3 +105,39 @@ class InputError(HeadwaterError):
 
 class StateError(HeadwaterError):
     """State on disk that is missing, damaged or of another version."""
+
+
+# -- as plain data ----------------------------------------------------------------------------------------------------
+
+_KINDS: dict[str, type[HeadwaterError]] = {
+    kind.__name__: kind for kind in (HeadwaterError, SqlError, StreamError, InputError, StateError)
+}
+_TEXTS = ("code", "message", "detail", "hint")
+_PLACE = ("line", "column", "length")
+
+
+def told(error: HeadwaterError) -> dict[str, str | int]:
+    """The error as texts and numbers: which of the kinds above it is, what it says, and where in the SQL."""
+    kind = next(k for k in type(error).__mro__ if k in _KINDS.values())
+    plain: dict[str, str | int] = {"kind": kind.__name__, **{name: str(getattr(error, name)) for name in _TEXTS}}
+    if isinstance(error, SqlError):
+        plain |= {"text": error.text, **{name: getattr(error, name) for name in _PLACE}}
+    return plain
+
+
+def error_of(plain: dict[str, Any]) -> HeadwaterError:
+    """What ``told`` told of; raises ``ValueError`` for anything else.
+
+    >>> error_of(told(InputError("NO_FILE", "there is no file"))).code
+    'NO_FILE'
+    """
+    kind = _KINDS.get(plain.get("kind", ""))
+    names, places = _TEXTS, ()
+    if kind is SqlError:
+        names, places = (*_TEXTS, "text"), _PLACE
+    fits = kind is not None and plain.keys() == {"kind", *names, *places}
+    if not fits or any(type(plain[n]) is not str for n in names) or any(type(plain[n]) is not int for n in places):
+        raise ValueError("not what an error tells of itself")
+    assert kind is not None
+    code, message, *_ = (plain[name] for name in _TEXTS)
+    return kind(code, message, **{name: plain[name] for name in (*names, *places) if name not in ("code", "message")})

@@ -10,12 +10,13 @@ from attrs import define, field, frozen
 
 from headwater.errors import InputError
 from headwater.language.consistency import STRONG, Consistency
+from headwater.language.emission import ON_CLOSE, Emission
 from headwater.language.introspection import Explain, ExplainFormat, ExplainLevel
 from headwater.language.levels import level_of
 from headwater.language.notices import Notice
+from headwater.language.script import Query as BoundQuery
 from headwater.model.schema import Schema
 from headwater.result import Result
-from headwater.runtime import metrics
 from headwater.runtime.amounts import moment
 from headwater.runtime.progress import Progress, query_progress
 from headwater.settings import Settings
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from headwater.algebra.nodes import Plan
     from headwater.engine import Engine
     from headwater.runtime.core import Core
+    from headwater.runtime.deployment import Running
 
 
 @define(eq=False)
@@ -37,6 +39,14 @@ class Query:
     settings: Settings = field(repr=False)
     notices: tuple[Notice, ...] = field(repr=False)
     _engine: Engine = field(repr=False)
+    emission: Emission | None = None
+    """When its rows go out (EMIT …); None: as it suits the sink."""
+    uses: frozenset[str] = field(default=frozenset(), repr=False)
+    """The folded names of the streams and functions that it uses."""
+    defined_by: str | None = field(default=None, repr=False)
+    """The stream whose definition it is."""
+    named: bool = field(default=True, repr=False)
+    """Was it given its name? Else it gets one that is free when it starts: ``query``, ``query_2``, …"""
 
     @property
     def schema(self) -> Schema:
@@ -48,6 +58,10 @@ class Query:
         """Does it answer before everything is certain, and repair that later? Otherwise (STRONG) only what is final."""
         return (self.consistency or STRONG) != STRONG
 
+    def form_in(self, sink: Sink) -> Emission:
+        """In which form its answers go to the sink; ``InputError`` if that cannot take them so."""
+        return ON_CLOSE if self.speculative and self.emission is None else sink.form_of(self.emission)
+
     def explain(self, level: str = "optimized", *, format: str = "tree", verbose: bool = False) -> str:
         """How it runs: ``level`` is logical, optimized or physical; ``format`` tree, text, json or mermaid."""
         request = Explain(
@@ -57,6 +71,7 @@ class Query:
             ExplainFormat(format.lower()),
             verbose,
             self.consistency,
+            emission=self.emission,
         )
         return self._engine.explain(request, self.settings)
 
@@ -81,38 +96,60 @@ class Script:
 
 
 class Run:
-    """A query that runs."""
+    """A query that runs. When it has ended, it still tells what was known last."""
 
-    def __init__(self, query: Query, name: str, sink: Sink, core: Core, *, timestamps: bool, stop: Callable[[], None]):
-        self.query, self.name, self.sink = query, name, sink
-        self._core, self._timestamps, self._stop = core, timestamps, stop
+    def __init__(self, query: Query, running: Running, core: Core, *, stop: Callable[[], None]):
+        self.query, self.name, self.sink = query, running.name, running.sink
+        self._running, self._core, self._stop = running, core, stop
+        self._last: Progress | None = None
+        """How it was doing when it ended."""
         self.notices: tuple[Notice, ...] = ()
         """What may keep its answers from becoming final, as far as that follows from what is declared."""
 
     @property
     def running(self) -> bool:
-        return self.name in self._core.deployment
+        return self.name in self._core.deployment and self._core.deployment[self.name] is self._running
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Under which ALTER QUERY finds it: its own, and that of the stream whose definition it is."""
+        return frozenset({self.name, self.query.defined_by or self.name})
+
+    @property
+    def bound(self) -> BoundQuery:
+        """What SQL is told of it."""
+        return BoundQuery(self.name, self.query.plan, self.consistency, self.query.uses, self.query.emission)
 
     @property
     def since(self) -> int:
         """The tick after which its answers count; 0: from the beginning."""
-        return self._core.deployment[self.name].since
+        return self._running.since
 
     @property
     def frontier(self) -> datetime | int | None:
         """Nothing of its answer before this changes any more; None: nothing is final yet, or everything is."""
-        return moment(self._core.deployment[self.name].frontier, timestamps=self._timestamps)
+        return moment(self._running.frontier, timestamps=self._running.output.timestamps)
 
     @property
     def lag(self) -> timedelta | int:
         """How far its final answer is behind the newest row of its streams, in application time."""
-        found = metrics.lag(self._core, self.name)
-        return timedelta(microseconds=found) if self._timestamps else found
+        return self.progress.lag
 
     @property
     def progress(self) -> Progress:
-        """Lag, rates, state and how long ticks take, as they are now."""
-        return query_progress(self._core, self.name)
+        """Lag, rates, state and how long ticks take, as they are now; or were when it ended."""
+        if self._last is not None:
+            return self._last
+        try:
+            return query_progress(self._core, self.name)
+        except KeyError:
+            if self._last is None:
+                raise
+            return self._last  # it has ended meanwhile
+
+    def remember(self) -> None:
+        """It is about to end: from now on this is the last that is known of it."""
+        self._last = self.progress
 
     def snapshot(self, at: Any = None) -> Result:
         """The rows that are valid at an instant; without one, at the latest that is final. Needs the memory sink."""
@@ -125,7 +162,7 @@ class Run:
     @property
     def consistency(self) -> Consistency:
         """The level of consistency that it has now."""
-        return self._core.deployment[self.name].level
+        return self._running.level
 
     def set_consistency(self, level: str | Consistency) -> None:
         """Let it go on with another level from the next tick on: ``"MIDDLE"``, ``"BLOCK 5 SECONDS REMEMBER 1 MINUTE"``, …
@@ -133,6 +170,8 @@ class Run:
         The sink of a query that was STRONG from its beginning gets a changelog from then on. Files and Delta tables cannot
         go on with one: there the change is an ``InputError``.
         """
+        if not self.running:
+            raise InputError("NOT_RUNNING", f'query "{self.name}" has ended', hint="Start it again: query.start().")
         self._core.change_level(self.name, level_of(level))
 
     def stop(self) -> None:

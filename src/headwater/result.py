@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from headwater.errors import InputError
+from headwater.model.python_values import python_values
 from headwater.model.schema import sql_name
 
 if TYPE_CHECKING:
@@ -55,7 +56,11 @@ class Result:
         """As a pandas DataFrame; columns of whole numbers keep their NULLs."""
         import pandas as pd
 
-        return self._table.to_pandas(types_mapper=_nullable(pd).get)
+        mapped = _nullable(pd).get
+        try:
+            return self._table.to_pandas(types_mapper=mapped)
+        except (ValueError, OverflowError):  # a DATE beyond the years of Python
+            return self._table.to_pandas(types_mapper=mapped, date_as_object=False)
 
     def to_polars(self) -> Any:
         """As a polars DataFrame."""
@@ -72,8 +77,11 @@ class Result:
         return session.createDataFrame(self._table, schema=spark_columns(self._table.schema))
 
     def rows(self) -> list[dict[str, Any]]:
-        """As plain Python: a dictionary a row."""
-        return self._table.to_pylist()
+        """As plain Python: a dictionary a row. Times beyond the years 1 to 9999 are texts: Python has no such dates."""
+        if not self._table.num_columns:
+            return self._table.to_pylist()
+        values = [python_values(column) for column in self._table.columns]
+        return [dict(zip(self._table.column_names, row, strict=True)) for row in zip(*values, strict=True)]
 
     # -- looking ----------------------------------------------------------------------------------------------------
 
@@ -103,7 +111,7 @@ class Result:
     def _cells(self) -> tuple[list[str], list[list[str]], list[bool]]:
         """The names, the first rows as texts, and which columns are numbers."""
         first = self._table.slice(0, _SHOWN)
-        columns = [[_shown(value) for value in column.to_pylist()] for column in first.columns]
+        columns = [[_shown(value) for value in python_values(column)] for column in first.columns]
         numeric = [pa.types.is_integer(f.type) or pa.types.is_floating(f.type) for f in first.schema]
         return list(first.column_names), [list(row) for row in zip(*columns, strict=True)], numeric
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from headwater.bench import drift, kernels, planner, state
+from headwater.bench import drift, files, kernels, planner, state
 from headwater.bench.cases import CASES, ticks
 from headwater.bench.data import make_auctions, make_bids
 from headwater.state.store import FileStore, MemoryStore
@@ -49,6 +49,12 @@ def test_ticks_can_be_measured_as_state_grows(case, tmp_path):
         median, worst, kept = state.measure(case, 20_000, store)
         assert 0 < median <= worst
         assert 8 < kept.bytes / 20_000 < 120
+
+
+def test_a_folder_of_many_files(tmp_path: Path):
+    (tmp_path / "few").mkdir()
+    few, many = (files.measure(tmp_path / name, count) for name, count in (("few", 10), ("", 1000)))
+    assert many[-1] < few[-1] + 500, "what is remembered of files is no part of the offset"
 
 
 def test_a_sliding_sum_does_not_drift():

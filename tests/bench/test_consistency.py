@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 
 from headwater.bench.consistency.command import as_markdown, as_tables, levels, measure_all
+from headwater.bench.consistency.world import LATEST
 from headwater.language.consistency import MIDDLE, STRONG
 
 
@@ -18,8 +19,12 @@ def found():
 def test_from_strong_to_middle_answers_come_sooner_and_cost_more(found):
     truth = found[0].history
     upto = next(i for i, one in enumerate(found) if one.level == MIDDLE)
-    assert found[0].level == STRONG
-    for waits, speaks in pairwise(found[: upto + 1]):
+    closed, known = found[:2]
+    assert closed.level == known.level == STRONG
+    assert closed.mean_wait > known.mean_wait
+    assert known.late_wait < LATEST + 2, "what is known shows within the disorder, and the length of a tick"
+    assert known.history == truth
+    for waits, speaks in pairwise([found[1], *found[2 : upto + 1]]):
         assert waits.mean_wait > speaks.mean_wait
         assert waits.late_wait >= speaks.late_wait
         assert waits.chattiness(truth) < speaks.chattiness(truth)
@@ -38,6 +43,6 @@ def test_from_middle_on_less_is_kept_and_more_forgotten(found):
 
 def test_every_level_has_its_line(found):
     shown = as_markdown(found, 6000, "headwater bench consistency")
-    for level in levels():
-        assert f"| {level} |" in shown
+    assert all(f"| {one} |" in shown for one in found)
+    assert len(found) == len(levels())
     assert as_tables(found, 6000)

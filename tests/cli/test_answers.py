@@ -65,7 +65,9 @@ def test_a_failing_function_is_a_message_and_no_traceback(replay: Callable):
     script = f"{STREAM} CREATE FUNCTION f(x STRING) RETURNS STRING AS 'operator:neg'; SELECT f(x) AS y FROM s"
     outcome = replay(script, [LINE])
     assert outcome.status == 2
-    assert outcome.err.startswith('EXPRESSION_FAILED: function "f" failed\n  detail: ArrowNotImplementedError: ')
+    assert outcome.err.startswith(
+        'EXPRESSION_FAILED: query "query": function "f" failed\n  detail: ArrowNotImplementedError: '
+    )
 
 
 def test_constants_join_with_streams(replay: Callable):

@@ -65,6 +65,25 @@ def test_changes_of_an_end_are_printed_as_adjusts(replay: Callable):
     )
 
 
+def test_rows_with_both_ends_or_as_soon_as_they_begin(replay: Callable):
+    lines = [insert("a", 1, 9), insert("b", 2, 3), TICK, stable(5), TICK, insert("c", 9, 12), stable(20)]
+    closed = [insert("b", 2, 3), stable(1), insert("a", 1, 9), insert("c", 9, 12), stable(20)]
+    known = [
+        insert("a", 1, None),
+        insert("b", 2, 3),
+        stable(5),
+        adjust("a", 1, None, 9),
+        insert("c", 9, 12),
+        stable(20),
+    ]
+    distinct = "CREATE STREAM s (x STRING); SELECT DISTINCT x FROM s"
+    assert replay(distinct, lines, "--open").lines == renamed(closed)
+    assert replay(distinct, lines, "--open", "--emit", "start").lines == renamed(known)
+    assert replay(f"{distinct} EMIT ON START", lines, "--open").lines == renamed(known)
+    assert replay(f"{distinct} EMIT ON START", lines, "--open", "--emit", "close").lines == renamed(closed)
+    assert replay(f"{distinct} EMIT ON START", lines, "--history").out == replay(distinct, lines, "--history").out
+
+
 def test_elements_of_a_tick_are_sorted(replay: Callable):
     rows = [insert("b", 3, 9), insert("b", 3, 5), insert("z", 1, 9), insert("a", 3, 5)]
     outcome = replay(PASS, rows, "--open", "--consistency", "middle")
@@ -365,7 +384,7 @@ def test_a_value_that_cannot_be_computed_stops_the_replay(replay: Callable, tmp_
     script = "CREATE STREAM s (x STRING); SELECT CAST(x AS INT) AS n FROM s"
     outcome = replay(script, [insert("5", 1, 2), TICK, insert("five", 2, 3)], "--output", str(target))
     assert outcome.status == 2
-    assert outcome.err.startswith('EXPRESSION_FAILED: could not compute CAST("x" AS INTEGER)\n')
+    assert outcome.err.startswith('EXPRESSION_FAILED: query "query": could not compute CAST("x" AS INTEGER)\n')
     assert not target.exists()
 
 
@@ -446,3 +465,37 @@ def test_help_and_version_need_none_of_the_engine(tmp_path: Path):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
     assert done.stdout == "[]\n", done.stderr
+
+
+@pytest.mark.parametrize("query", ["SELECT * FROM heartbeats", "SELECT x, heartbeat(s) AS h FROM s"])
+def test_what_is_valid_in_wall_clock_time_is_refused_where_there_is_none(replay: Callable, query: str):
+    outcome = replay(f"CREATE STREAM s (x STRING, ts TIMESTAMP) ORDERED BY ts; {query};", [])
+    assert outcome.status == 2
+    assert 'NO_WALL_CLOCK: query "query" reads "heartbeats", and a replay has no wall clock' in outcome.err
+
+
+def test_times_that_go_along_with_the_wall_clock_are_as_the_recording_says(replay: Callable):
+    script = "CREATE STREAM s (x STRING, ts TIMESTAMP) ORDERED BY ts ALONG WALL CLOCK; SELECT x FROM s;"
+    line = {"stream": "s", "kind": "insert", "at": 5, "row": {"x": "d", "ts": 5}}
+    outcome = replay(script, [line])
+    assert outcome.status == 0
+    assert len(outcome.lines) == 2
+    assert "notice: NO_WALL_CLOCK: a replay has no wall clock" in outcome.err
+
+
+def test_a_recording_has_no_late_rows_unless_it_names_them(replay: Callable):
+    script = "CREATE STREAM s (x STRING, t INT) ORDERED BY t; SELECT x FROM s_late;"
+    assert replay(script, [insert("c", 1, 8)], "--history").lines == []
+    found = replay(script, [insert("c", 1, 8) | {"stream": "s_late", "row": {"x": "c", "t": 1}}], "--history")
+    assert [line["row"] for line in found.lines] == [{"x": "c"}]
+
+
+def test_columns_are_found_without_regard_to_case(replay: Callable):
+    script = "CREATE STREAM s (userId INT, y INT); SELECT userId, y FROM s"
+    rows = [{"userid": 1, "Y": 2}, {"userId": 3, "y": 4}, {"USERID": 5}]
+    outcome = replay(script, [{"stream": "s", "kind": "insert", "at": i, "row": row} for i, row in enumerate(rows)])
+    found = [line["row"] for line in outcome.lines if line["kind"] == "insert"]
+    assert found == [{"userId": 1, "y": 2}, {"userId": 3, "y": 4}, {"userId": 5, "y": None}]
+    wrong = replay(script, [{"stream": "s", "kind": "insert", "at": 1, "row": {"userid": 1, "USERID": 2}}])
+    assert wrong.status == 2
+    assert wrong.err.startswith('AMBIGUOUS_COLUMN: line 1: stream "s": column "userId" may be any of userid, USERID')

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -94,6 +95,30 @@ def test_answers_may_only_be_counted(script: Callable, run: Callable):
     assert (outcome.out, outcome.err) == ("", "3 rows in; out: counts 4\n")
 
 
+def test_a_query_of_any_name_writes_inside_of_the_output(script: Callable, run: Callable, tmp_path: Path):
+    names = ["../outside", f"{tmp_path}/absolute", "a/b", ".."]
+    queries = [f"CREATE STREAM `{name}` AS SELECT auction FROM bid;" for name in names]
+    assert run(script(*queries), "--output", tmp_path / "in" / "out").status == 0
+    assert not (tmp_path / "outside").exists()
+    assert not (tmp_path / "absolute").exists()
+    assert [p.name for p in (tmp_path / "in").iterdir()] == ["out"]
+    folders = list((tmp_path / "in" / "out").iterdir())
+    assert len(folders) == len(names)
+    assert [len(pq.read_table(folder)) for folder in folders] == [3] * len(names)
+
+
+def test_a_script_of_views_alone_runs_nothing(script: Callable, run: Callable, replay: Callable):
+    view = "CREATE VIEW dear AS SELECT * FROM bid WHERE price > 9;"
+    hint = "A view is only a name: add SELECT * FROM dear; or make it a STREAM."
+    said = f"NO_QUERY: the script has no query\n  hint:   {hint}\n"
+    assert (run(script(view)).status, run(script(view)).err) == (2, said)
+    bids = "CREATE STREAM bid (auction INT, price DOUBLE, at INT); "
+    line = {"stream": "bid", "kind": "insert", "at": 1, "row": {"auction": 1, "price": 10.0, "at": 1}}
+    assert (replay(bids + view, [line]).status, replay(bids + view, [line]).err) == (2, said)
+    both = replay(f"{bids}{view} CREATE STREAM all AS SELECT auction FROM bid;", [line])
+    assert {found["stream"] for found in both.lines} == {"all"}
+
+
 def test_views_are_names_only(script: Callable, run: Callable):
     outcome = run(script("CREATE VIEW dear AS SELECT * FROM bid WHERE price > 9;", "SELECT auction FROM dear;"))
     assert {line["_query"] for line in outcome.lines} == {"query"}
@@ -121,7 +146,7 @@ def test_the_next_run_goes_on_from_the_checkpoint(script: Callable, run: Callabl
     assert first.err == "3 rows in; out: counts 0; the streams stay open for the next run\n"
     (tmp_path / "bids" / "2.csv").write_text("3,1.0,40\n")
     second = run(place, *options, "--shards", 2)
-    assert second.err == "4 rows in; out: counts 4; the streams stay open for the next run\n"
+    assert second.err == "1 row in; out: counts 4; the streams stay open for the next run\n"
     tables = [pq.read_table(path) for path in sorted((tmp_path / "out" / "counts").glob("*.parquet"))]
     assert rows(pa.concat_tables(tables)) == COUNTED
 
@@ -152,15 +177,9 @@ def test_it_ends_after_its_seconds(script: Callable, run: Callable):
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_ends_it_between_two_ticks(script: Callable, tmp_path: Path, end: signal.Signals):
     place = script("SELECT auction FROM bid CONSISTENCY MIDDLE;", path="bids")
-    main = "from headwater.cli.main import main; main()"
     options = ["run", str(place), "--runner", "inprocess", "--checkpoint", str(tmp_path / "kept")]
-    source = Path(__file__).resolve().parents[2] / "src"
     process = subprocess.Popen(
-        [sys.executable, "-c", main, *options],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(source)},
+        _command(options), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=_environment()
     )
     assert process.stdout is not None
     ready, _, _ = select.select([process.stdout], [], [], 120)
@@ -170,8 +189,50 @@ def test_ctrl_c_ends_it_between_two_ticks(script: Callable, tmp_path: Path, end:
     assert process.returncode == 0
     assert told.splitlines()[-2:] == [
         "running 1 query; Ctrl-C ends it",
-        "3 rows in; out: query 3; the same command goes on from here",
+        "3 rows in; out: query 3; tick 1 is committed: the same command goes on from here",
     ]
+
+
+@pytest.mark.parametrize("said", ["run", "explain"])
+def test_what_cannot_be_written_is_one_message(script: Callable, said: str):
+    place = script("SELECT auction FROM bid;")
+    options = ["run", str(place), "--runner", "inprocess"] if said == "run" else ["explain", "--rules"]
+    with open("/dev/full", "w") as full:
+        ended = _ended(options, full)
+    assert ended.returncode == 2
+    assert ended.stderr == "UNWRITABLE: could not write its output, or what it keeps: No space left on device\n"
+
+
+@pytest.mark.parametrize("said", ["run", "explain"])
+def test_that_nobody_reads_is_not_worth_a_message(script: Callable, said: str):
+    place = script("SELECT auction FROM bid;")
+    options = ["run", str(place), "--runner", "inprocess"] if said == "run" else ["explain", "--rules"]
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as gone:
+        ended = _ended(options, gone)
+    assert ended.returncode in (0, 1)
+    assert ended.stderr == ""
+
+
+def _ended(options: list[str], stdout: IO[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        _command(options), check=False, stdout=stdout, stderr=subprocess.PIPE, text=True, env=_environment()
+    )
+
+
+def _command(options: list[str]) -> list[str]:
+    return [sys.executable, "-c", "from headwater.cli.main import main; main()", *options]
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2] / "src")}
+
+
+def test_the_number_of_shards_has_a_limit(script: Callable, run: Callable):
+    outcome = run(script("SELECT auction FROM bid;"), "--shards", "99999999999999999999")
+    assert outcome.status == 2
+    assert "4096" in outcome.err
 
 
 # -- mistakes ---------------------------------------------------------------------------------------------------------
@@ -230,3 +291,16 @@ def test_a_script_that_is_not_there(run: Callable, tmp_path: Path):
     outcome = run(tmp_path / "none.sql")
     assert outcome.status == 2
     assert outcome.err.startswith("UNREADABLE: ")
+
+
+def test_the_end_tells_which_bounds_rows_were_late_by_and_what_was_forgotten(run: Callable, tmp_path: Path):
+    (tmp_path / "in").mkdir()
+    for n, at in enumerate((100, 80, 4)):
+        pq.write_table(pa.table({"at": pa.array([at], pa.int32())}), tmp_path / "in" / f"{n}.parquet")
+    (tmp_path / "script.sql").write_text("""
+        CREATE STREAM s (at INT) SOURCE parquet('in', rows_per_tick => 1) ORDERED BY at DISORDER 50;
+        CREATE STREAM weak AS SELECT COUNT(*) AS n FROM s WINDOW(RANGE 5) CONSISTENCY WEAK;""")
+    outcome = run(tmp_path / "script.sql", "--once", "--output", tmp_path / "out")
+    assert outcome.status == 0
+    assert "late in s: 1 by DISORDER 50\n" in outcome.err
+    assert "forgotten by weak: 1 that came too far behind\n" in outcome.err

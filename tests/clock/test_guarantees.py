@@ -125,3 +125,29 @@ now
   b: frontier the beginning, no row yet, becomes 6 at 1000000 by LAGS a BY AT MOST 4
   c: frontier 4, set by TRANSITIVE bounds from a, no row yet
   held back by b"""
+
+
+TOLD = """
+    CREATE STREAM told (ts TIMESTAMP, hb TIMESTAMP) ORDERED BY ts HEARTBEAT FROM SOURCE (hb) {more};
+    CREATE STREAM changed (x INT);
+    CREATE STREAM other (ts TIMESTAMP) ORDERED BY ts STRICTLY INCREASING {more};
+"""
+
+
+def test_a_stream_that_only_its_source_speaks_for_is_not_called_final():
+    rules = rules_of_sql(TOLD.format(more=""))
+    for name, word in (("told", "HEARTBEAT FROM SOURCE (hb)"), ("changed", "stable points")):
+        text = explain_heartbeat(rules, [name])
+        assert f"{name} is final as far as its source says, and no further: {word}" in text
+        assert "everything becomes final" not in text
+        messages = [n.message for n in notices_of_query(rules, [name, "other"]) if n.code == "CAN_BLOCK"]
+        assert any(
+            m.startswith(f'stream "{name}" can block the query for ever: only its source says') for m in messages
+        )
+
+
+def test_a_time_out_and_the_wall_clock_speak_for_it_too():
+    for more in ("TIMEOUT 1 MINUTE", "ALONG WALL CLOCK"):
+        text = explain_heartbeat(rules_of_sql(TOLD.format(more=more)), ["told"])
+        assert "everything becomes final" in text
+        assert "no further" not in text

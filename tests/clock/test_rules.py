@@ -55,7 +55,7 @@ def test_transport():
 
 @pytest.mark.parametrize("clauses", ["", "TIMEOUT 1 SECOND", "ORDERED TRANSPORT", "LATE ROWS ERROR"])
 def test_a_stream_of_which_nothing_is_declared_is_estimated(clauses):
-    assert _rules(clauses).streams["s"].estimated == HeartbeatEstimated(warmup_rows=0)
+    assert _rules(clauses).streams["s"].estimated == HeartbeatEstimated(warmup_rows=0, wall_clock=True)
 
 
 def test_a_source_that_speaks_is_not_estimated():

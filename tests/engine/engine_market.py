@@ -118,6 +118,10 @@ def run_market(
 
     ``apart``: each file is a tick of its own, so that they are the same ticks where every source comes when it likes.
     """
+    for step in range(steps):  # a crash among the files of a step: they come together, or the ticks are others
+        missing = [name for name in FILES if not place(folder, name, step).exists()]
+        if not apart and 0 < len(missing) < len(FILES):
+            bring(folder, step, missing)
     with open_market(folder, queries=queries, **options) as engine:
         engine.run_to_end(end_streams=False)
         for step in range(steps):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from attrs import evolve
 
@@ -15,7 +14,7 @@ from headwater.model.delta import Delta
 from headwater.model.element import Element, Stable
 from headwater.model.history import History
 from headwater.model.schema import sql_name
-from headwater.model.time import INFINITY
+from headwater.model.time import BEGINNING, INFINITY
 from headwater.query import Query, Run
 from headwater.settings import Settings
 from headwater.testing import plans
@@ -61,35 +60,14 @@ def push(engine: hw.Engine, made: Sequence[Source], tick: Mapping[str, Sequence[
             engine.push(source.name, delta, frontier=frontier)
 
 
-def seen_of(made: Sequence[Source], ticks: Ticks) -> dict[str, Delta]:
-    """What somebody has seen who was there in these ticks only: no changes of rows that came before."""
-    return {s.name: Delta.concat(s.schema, list(_seen(s, [tick[s.name] for tick in ticks]))) for s in made}
-
-
-def _seen(source: Source, ticks: Sequence[Sequence[Element]]) -> Iterator[Delta]:
-    known: Counter[tuple[str, int, int]] = Counter()
-    for elements in ticks:
-        passed = []
-        for (shown, begin), changes in _changes(source, elements).items():
-            missing = 0
-            for end, (row, weight) in sorted(changes.items()):
-                unseen = max(-weight - known[shown, begin, end], 0)
-                missing += unseen
-                changes[end] = row, weight + unseen
-            for end, (row, weight) in sorted(changes.items()):
-                replaced = min(max(weight, 0), missing)  # it came in the place of one that was never seen
-                missing -= replaced
-                known[shown, begin, end] += weight - replaced
-                passed.append((row, begin, end, weight - replaced))
-        yield Delta.from_rows(source.schema, [p for p in passed if p[3]])
-
-
-def _changes(source: Source, elements: Sequence[Element]) -> dict[tuple[str, int], dict[int, tuple[Any, int]]]:
-    """By row and start: how many copies come or go at each end."""
-    found: dict[tuple[str, int], dict[int, tuple[Any, int]]] = {}
-    for row, begin, end, weight in whole(source.schema, elements).rows():
-        changes = found.setdefault((repr(row), begin), {})
-        changes[end] = row, changes.get(end, (row, 0))[1] + weight
+def seen_of(made: Sequence[Source], ticks: Ticks, begin: int = 0) -> dict[str, Delta]:
+    """What somebody gets who is there from this tick on: what holds then, or may still change, and what comes."""
+    found: dict[str, Delta] = {}
+    for s in made:
+        before, after = ([e for tick in part for e in tick[s.name]] for part in (ticks[:begin], ticks[begin:]))
+        frontier = max((e.at for e in before if isinstance(e, Stable)), default=BEGINNING)
+        standing = whole(s.schema, before).consolidate()
+        found[s.name] = Delta.concat(s.schema, [standing.filter(standing.end >= frontier), whole(s.schema, after)])
     return found
 
 

@@ -186,7 +186,7 @@ def test_a_column_with_the_name_of_one_of_a_changelog():
 def test_the_console_says_rows_and_then_changes():
     out = io.StringIO()
     engine = hw.connect(runner="inprocess")
-    run = engine.sql(f"{STREAM} {COUNT}").start(hw.sinks.console(file=out, form="lines"))
+    run = engine.sql(f"{STREAM} {COUNT} EMIT ON CLOSE").start(hw.sinks.console(file=out, form="lines"))
     with engine:
         push(engine, ROWS[0])
         run.set_consistency("MIDDLE")

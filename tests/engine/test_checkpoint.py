@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import logging
+import re
 import resource
 import threading
 from pathlib import Path
@@ -29,7 +30,9 @@ from pyarrow import fs
 import headwater as hw
 from headwater.errors import InputError, StateError
 from headwater.runtime import points
+from headwater.runtime.checkpoint import Checkpoint
 from headwater.state.filesystem import Folder
+from headwater.state.sealed import seal, unseal
 from headwater.testing.crash import Crash, in_child
 
 # -- shards -----------------------------------------------------------------------------------------------------------
@@ -137,12 +140,18 @@ def last_manifest(folder: Path) -> Path:
 def test_a_format_of_another_version(tmp_path: Path):
     run_market(tmp_path, steps=1, end=False)
     path = last_manifest(tmp_path)
-    path.write_text(json.dumps({**json.loads(path.read_text()), "format": 99}))
-    with pytest.raises(StateError, match=r"STATE_VERSION: the checkpoint .* has format 99, and this version reads 2"):
-        open_market(tmp_path)
+    kept = unseal(path.read_bytes())
+    for version, data in [(99, seal({**kept, "format": 99})), (2, json.dumps({**kept, "format": 2}).encode())]:
+        path.write_bytes(data)  # the formats before 3 had no checksum
+        told = f"STATE_VERSION: the checkpoint .* has format {version}, and this version reads 3"
+        with pytest.raises(StateError, match=told):
+            open_market(tmp_path)
 
 
-@pytest.mark.parametrize("content", [b"", b'{"format": 1, "tick"', b"[]", b'{"format": 2}', b"\xff\xfe\x00"])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b'{"format": 1, "tick"', b"[]", b'{"format": 3}', seal({"format": 3, "tick": "x"}), b"\xff\xfe\x00"],
+)
 def test_a_damaged_manifest_is_named(content: bytes, tmp_path: Path):
     run_market(tmp_path, steps=1, end=False)
     path = last_manifest(tmp_path)
@@ -152,6 +161,81 @@ def test_a_damaged_manifest_is_named(content: bytes, tmp_path: Path):
         open_market(tmp_path)
     path.write_bytes(whole)
     run_market(tmp_path, steps=2)
+
+
+def test_any_bit_of_a_manifest_that_changes_is_seen(tmp_path: Path):
+    run_market(tmp_path, steps=1, end=False, queries={"pages": QUERIES["pages"], "bidders": QUERIES["bidders"]})
+    checkpoint = Checkpoint(tmp_path / "checkpoint")
+    for path in (last_manifest(tmp_path), tmp_path / "checkpoint" / "newest.json"):
+        whole = path.read_bytes()
+        assert json.loads(whole)["tick"] == checkpoint.newest() == 1
+        changed = [whole[:n] for n in range(len(whole))]
+        changed += [whole[:n] + bytes([whole[n] ^ 1 << n % 8]) + whole[n + 1 :] for n in range(len(whole))]
+        changed += [whole + b" ", whole.replace(b":1", b":2", 1), whole.replace(b'"tick":1', b'"tick": 1')]
+        for data in changed:
+            path.write_bytes(data)
+            with pytest.raises(StateError, match=f'^STATE_DAMAGED: .*"{path}" cannot be read'):
+                checkpoint.read(checkpoint.newest() or 0)
+        path.write_bytes(whole)
+
+
+def test_a_manifest_that_is_lost_is_missed(tmp_path: Path, undisturbed: dict[str, Any]):
+    run_market(tmp_path, steps=2, end=False)
+    newest = last_manifest(tmp_path)
+    lost = newest.rename(tmp_path / "lost.json")
+    with pytest.raises(StateError, match=f'STATE_MISSING: the manifest "{newest}" does not exist'):
+        open_market(tmp_path)
+    (tmp_path / "checkpoint" / "newest.json").unlink()  # who asks to go back is asked whether the sinks can
+    error = in_child(run_market, tmp_path).error
+    assert isinstance(error, StateError)
+    assert re.search(r'STATE_BEHIND: .* is behind the answers in ".*/busy"\n.*up to tick 2', str(error))
+    lost.rename(newest)
+    run_market(tmp_path)
+    check(tmp_path, undisturbed)
+
+
+def test_without_any_manifest_nothing_begins_anew(tmp_path: Path):
+    run_market(tmp_path, steps=1, end=False)
+    for path in (tmp_path / "checkpoint" / "manifests").iterdir():
+        path.unlink()
+    with pytest.raises(StateError, match=r"STATE_MISSING: the manifest .* does not exist"):
+        open_market(tmp_path)
+
+
+def test_a_tick_back_where_nobody_has_got_further(tmp_path: Path, undisturbed: dict[str, Any]):
+    """A crash before the answers arrive, and then the manifest is lost: what it covered is computed again."""
+    run_market(tmp_path, steps=2, end=False)
+    assert in_child(run_market, tmp_path, crash=Crash(points.AFTER_THE_MANIFEST)).killed
+    last_manifest(tmp_path).unlink()
+    (tmp_path / "checkpoint" / "newest.json").unlink()
+    run_market(tmp_path)
+    check(tmp_path, undisturbed)
+
+
+def test_a_damaged_manifest_that_is_not_the_last_is_given_up(
+    tmp_path: Path, undisturbed: dict[str, Any], caplog: pytest.LogCaptureFixture
+):
+    run_market(tmp_path, steps=3, end=False)
+    oldest = min((tmp_path / "checkpoint" / "manifests").glob("*.json"))
+    oldest.write_bytes(oldest.read_bytes()[:-9])
+    run_market(tmp_path)
+    said = f'an earlier manifest is given up, nothing needs it any more: STATE_DAMAGED: the manifest "{oldest}"'
+    assert said in " ".join(caplog.messages)
+    check(tmp_path, undisturbed)
+
+
+def test_spark_that_has_read_further(tmp_path: Path):
+    """Spark does not bring again what it has committed: a manifest that does not know of it is not the last."""
+    run_market(tmp_path, steps=2, end=False)
+    commits = tmp_path / "checkpoint" / "sources" / "bid" / "commits"
+    commits.mkdir(parents=True)
+    for batch in (0, 1, 2):
+        (commits / str(batch)).touch()
+    Checkpoint(tmp_path / "checkpoint").open()
+    (commits / "3").touch()
+    told = r'STATE_BEHIND: .* is behind what Spark has read of stream "bid"\n.* batch 3, and .*2.json knows of batch 2'
+    with pytest.raises(StateError, match=told):
+        Checkpoint(tmp_path / "checkpoint").open()
 
 
 def damaged(folder: Path, how: str) -> set[str]:
@@ -236,15 +320,16 @@ def test_a_full_disk(room: int, tmp_path: Path, undisturbed: dict[str, Any]):
 # -- other queries ----------------------------------------------------------------------------------------------------
 
 
-def test_a_query_that_changed_starts_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+def test_a_query_that_changed_is_refused(tmp_path: Path):
     run_market(tmp_path, steps=2, end=False)
-    changed = QUERIES | {"busy": QUERIES["busy"].replace("RANGE 20", "RANGE 21")}
-    with caplog.at_level(logging.WARNING, "headwater"), open_market(tmp_path, queries=changed) as engine:
-        assert '"busy" is not the one that the checkpoint has under this name: it starts anew' in " ".join(
-            caplog.messages
-        )
-        assert " ".join(caplog.messages).count("starts anew") == 1
-        assert engine.runs["busy"].since == 2
+    changed = QUERIES["busy"].replace("RANGE 20", "RANGE 21")
+    others = {name: sql for name, sql in QUERIES.items() if name != "busy"}
+    with open_market(tmp_path, queries=others) as engine:
+        with pytest.raises(InputError, match='QUERY_CHANGED: query "busy" is not the one') as caught:
+            engine.sql(changed, name="busy").start()
+        assert 'engine.drop("busy")' in caught.value.hint
+        engine.drop("busy")
+        assert engine.sql(changed, name="busy").start().since == 2
         assert engine.runs["bidders"].since == 0
 
 

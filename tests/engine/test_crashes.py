@@ -11,7 +11,7 @@ import pytest
 from engine_market import STEPS, check, run_market, run_market_part_by_part
 
 from headwater.runtime import points
-from headwater.testing.cases import scaled
+from headwater.testing.cases import fresh, scaled
 from headwater.testing.crash import ANY_CALL, ANY_POINT, Crash, in_child
 
 CALLS = 1_500_000
@@ -104,7 +104,7 @@ def test_killed_at_any_moment(seed: int, tmp_path: Path, undisturbed: dict[str, 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 100 + scaled(8)))
 def test_killed_at_many_moments(seed: int, tmp_path: Path, undisturbed: dict[str, Any]):
-    dice = random.Random(seed)
+    dice = random.Random(fresh(seed))
     for _ in range(6):
         dies(tmp_path, Crash(ANY_CALL, dice.randrange(CALLS // 2)))
     in_child(run_market, tmp_path).result()

@@ -13,8 +13,8 @@ from headwater.operators.expression import quote
 
 STREAMS = """
 CREATE STREAM bid (item INT, price DOUBLE, bidder STRING);
-CREATE STREAM auction (item INT, seller STRING, reserve DECIMAL(10,2), opened TIMESTAMP);
-CREATE STREAM closed (item INT NOT NULL, at BIGINT NOT NULL);
+CREATE STREAM auction (item INT, seller STRING, reserve DECIMAL(10,2), opened TIMESTAMP) ORDERED BY opened;
+CREATE STREAM closed (item INT NOT NULL, at BIGINT NOT NULL) ORDERED BY at;
 """
 
 

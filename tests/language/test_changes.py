@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from headwater.algebra.nodes import Source
 from headwater.algebra.plan_text import parse_plan, print_plan
 from headwater.language.binder import bind_script
 from headwater.language.catalog import Stream
-from headwater.language.changes import recorded_table
+from headwater.runtime.planning import over_recorded
 
 
 def declared(text: str) -> Stream:
@@ -27,14 +28,11 @@ def declared(text: str) -> Stream:
         ("(x INT) SOURCE json('in', changes => 'headwater', malformed => 'divert')", "source t (x INT) unordered"),
         (
             "(x INT) SOURCE json('in', changes => 'debezium')",
-            'from positive negative "_sign"\n  source t (x INT, _sign INT NOT NULL) chronons final',
+            "source t (x INT) events",
         ),
         (
             "(x INT PRIMARY KEY, y INT) SOURCE json('in', changes => 'debezium')",
-            'project "x", "y"\n'
-            '  filter NOT "_deleted"\n'
-            '    window rows 1 partition by "x"\n'
-            "      source t (_sequence BIGINT NOT NULL, x INT NOT NULL, y INT, _deleted BOOLEAN NOT NULL) chronons final",
+            'source t (x INT NOT NULL, y INT) events key "x"',
         ),
     ],
 )
@@ -54,10 +52,8 @@ def test_users_see_the_columns_that_they_declare():
 @pytest.mark.parametrize("key", ["", " PRIMARY KEY"])
 def test_a_recording_has_the_rows_of_the_table(key: str):
     table = declared(f"(x INT{key}, y STRING) SOURCE json('in', changes => 'debezium')")
-    found = recorded_table(table.plan)
-    assert found is not None
-    assert (found.name, found.schema.names) == ("t", ("x", "y"))
-    assert recorded_table(found) is None
+    found = over_recorded(table.plan, {"t": False})
+    assert found == Source("t", table.plan.schema)
 
 
 @pytest.mark.parametrize(
@@ -79,6 +75,6 @@ def test_where_the_time_of_rows_comes_from(text: str, stamped: bool, unit: bool)
 
 def test_windows_need_no_time_column_of_a_table_of_events():
     table = "CREATE TABLE t (x INT, y INT) SOURCE json('in', changes => 'debezium');"
-    script = bind_script(f"{table} SELECT x, window_end FROM t WINDOW(PARTITION BY x SESSION 10 MINUTES)")
+    script = bind_script(f"{table} SELECT x, window_end FROM ISTREAM(t) WINDOW(PARTITION BY x SESSION 10 MINUTES)")
     assert script.result is not None
     assert script.result.plan.schema.names == ("x", "window_end")

@@ -9,7 +9,7 @@ from headwater.language.binder import bind_script
 STREAMS = """
 CREATE STREAM a (k INT NOT NULL, v INT);
 CREATE STREAM b (k INT NOT NULL, w INT NOT NULL);
-CREATE STREAM e (k INT NOT NULL, i BIGINT);
+CREATE STREAM e (k INT NOT NULL, i BIGINT) ORDERED BY i;
 """
 NULLABLE = [
     ("SELECT k, COUNT(*) AS n, GROUPING(k) AS g FROM a GROUP BY ROLLUP(k)", "k"),

@@ -352,11 +352,12 @@ SHAPES = [
         """,
     ),
     (
-        "SELECT * FROM TUMBLE(TABLE (SELECT * FROM TUMBLE(TABLE closed, DESCRIPTOR(at), 5)), DESCRIPTOR(at), 10)",
+        "SELECT * FROM TUMBLE(TABLE (SELECT * FROM TUMBLE(TABLE closed, DESCRIPTOR(at), 5)), DESCRIPTOR(window_end), 10)",
         """
         HopWindow 10 slide 10 window_start_2 window_end_2 int64
-          HopWindow 5 slide 5 window_start window_end int64
-            closed
+          Istream
+            HopWindow 5 slide 5 window_start window_end int64
+              closed
         """,
     ),
     (

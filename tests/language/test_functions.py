@@ -9,6 +9,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
+from headwater.errors import SqlError
 from headwater.language.binder import bind_script
 from headwater.language.functions.registry import AGGREGATES, SCALARS
 from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS
@@ -31,8 +32,36 @@ CASES: list[tuple[str, object, str]] = [
     ("i / 2", 3.5, "DOUBLE"),
     ("i / 0", None, "DOUBLE"),
     ("i % 0", None, "INT"),
-    ("i DIV 2", 3, "INT"),
-    ("-i DIV 2", -3, "INT"),
+    ("d DIV 5", 2, "BIGINT"),
+    ("-d DIV 0.7", -17, "BIGINT"),
+    ("d = '12.50' AND d < '12.505' AND '1' < d", True, "BOOLEAN"),
+    ("CAST(i AS TINYINT) * 100", 700, "INT"),
+    ("CAST(i AS SMALLINT) + 40000", 40007, "INT"),
+    ("CAST(i AS TINYINT) + CAST(i AS SMALLINT)", 14, "SMALLINT"),
+    ("coalesce(CAST(z AS TINYINT), 1000)", 1000, "INT"),
+    ("fl + i", 7.5, "DOUBLE"),
+    ("day + INTERVAL '1' MONTH", date(2026, 4, 14), "DATE"),
+    ("day - INTERVAL 2 DAYS", date(2026, 3, 12), "DATE"),
+    ("day + INTERVAL '1' HOUR", datetime(2026, 3, 14, 1), "TIMESTAMP"),
+    ("TRY_CAST('-7.5' AS INT)", None, "INT"),
+    ("TRY_CAST('1e3' AS INT)", None, "INT"),
+    ("CAST(' +7 ' AS INT)", 7, "INT"),
+    ("CAST('2026-03' AS DATE)", date(2026, 3, 1), "DATE"),
+    ("CAST(t AS BIGINT)", 1773500966, "BIGINT"),
+    ("CAST(t AS DOUBLE)", 1773500966.535897, "DOUBLE"),
+    ("CAST(1e308 AS FLOAT)", math.inf, "FLOAT"),
+    ("CAST(CAST('NaN' AS DOUBLE) AS DECIMAL(10,2))", None, "DECIMAL(10,2)"),
+    ("CAST(1e7 AS STRING)", "1.0E7", "STRING"),
+    ("sign(CAST('NaN' AS DOUBLE))", math.nan, "DOUBLE"),
+    ("shiftleft(-3, 2)", -12, "INT"),
+    ("elt(2, 'a', 1)", "1", "STRING"),
+    ("levenshtein('é', 'e')", 1, "INT"),
+    ("locate('', '', 3)", 1, "INT"),
+    ("unix_timestamp(TIMESTAMP '1969-12-31 23:59:59.5')", 0, "BIGINT"),
+    ("array_append(CAST(NULL AS ARRAY<INT>), 1)", None, "ARRAY<INT>"),
+    ("array_prepend(CAST(NULL AS ARRAY<INT>), 1)", None, "ARRAY<INT>"),
+    ("i DIV 2", 3, "BIGINT"),
+    ("-i DIV 2", -3, "BIGINT"),
     ("i * f", 17.5, "DOUBLE"),
     ("d + 1", Decimal("13.50"), "DECIMAL(13,2)"),
     ("i & 3", 3, "INT"),
@@ -444,3 +473,19 @@ def test_synonyms_of_aggregates_mean_the_same():
     assert AGGREGATES["collect_list"] is AGGREGATES["array_agg"]
     assert AGGREGATES["string_agg"] is AGGREGATES["listagg"]
     assert pa.types.is_float64(AGGREGATES["mean"].result(pa.int32()))
+
+
+@pytest.mark.parametrize("call", ["SUM(NULL)", "AVG(NULL)", "SUM(CASE WHEN i > 0 THEN NULL END)", "MEDIAN(NULL)"])
+def test_an_aggregate_of_nothing_but_null_is_a_double(call: str):
+    assert str(bind_script(f"{STREAM} SELECT {call} AS v FROM one").result.plan.schema) == "(v DOUBLE)"
+
+
+@pytest.mark.parametrize("name", ["TIME", "TIMESTAMP WITH TIME ZONE", "UUID", "TIME WITH TIME ZONE"])
+def test_a_type_that_there_is_not_is_called_by_its_name(name: str):
+    for script in (
+        f"CREATE STREAM q (a {name})",
+        f"{STREAM} SELECT CAST(s AS {name}) AS v FROM one",
+        f"CREATE FUNCTION f(x {name}) RETURNS INT AS 'math:sqrt'",
+    ):
+        with pytest.raises(SqlError, match=f"there is no type {name}$|there is no type {name}\n"):
+            bind_script(script)

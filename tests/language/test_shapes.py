@@ -503,7 +503,7 @@ SHAPES = [
     (
         "SELECT item, (SELECT COUNT(*) FROM closed) AS n FROM bid",
         """
-        Project item, n: "count"
+        Project item, n: COALESCE("count", CAST(0 AS BIGINT))
           Join left []
             bid
             Aggregate [] count=COUNT(*)

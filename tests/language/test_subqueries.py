@@ -161,7 +161,7 @@ def test_a_condition_has_its_three_values_everywhere(frame: str, condition: str,
     check(sql, sql, snapshots)
 
 
-# (text, text for DuckDB if it must be another one): a scalar aggregate of nothing is no row here, but a row in SQL; and
+# (text, text for DuckDB if it must be another one): at the top, a scalar aggregate of nothing is no row here; and
 # rows are compared value by value, where DuckDB takes NULL for a value.
 QUERIES: list[str | tuple[str, str]] = [
     # scalar sub-queries
@@ -176,14 +176,8 @@ QUERIES: list[str | tuple[str, str]] = [
     ),
     "SELECT a, (SELECT coalesce(MAX(s.d), r.b) FROM s WHERE s.a = r.a HAVING COUNT(*) > 0) AS m FROM r",
     "SELECT a, (SELECT MAX(d) FROM s WHERE s.a = r.a HAVING MIN(d) < r.b) AS m FROM r",
-    (
-        "SELECT a, (SELECT COUNT(*) FROM s WHERE s.a < r.a) AS m FROM r",
-        "SELECT a, (SELECT COUNT(*) FROM s WHERE s.a < r.a HAVING COUNT(*) > 0) AS m FROM r",
-    ),
-    (
-        "SELECT a FROM r WHERE coalesce((SELECT COUNT(*) FROM s WHERE s.a < r.a), 0) = 0",
-        "SELECT a FROM r WHERE (SELECT COUNT(*) FROM s WHERE s.a < r.a) = 0",
-    ),
+    "SELECT a, (SELECT COUNT(*) FROM s WHERE s.a < r.a) AS m FROM r",
+    "SELECT a FROM r WHERE (SELECT COUNT(*) FROM s WHERE s.a < r.a) = 0",
     "SELECT a, (SELECT MAX(d) FROM s WHERE s.a + 1 = r.a) AS m FROM r",
     "SELECT a, (SELECT MAX(d) FROM s WHERE s.a + 1 = r.a * 2 AND s.d > r.b) AS m FROM r",
     "SELECT a, (SELECT MAX(v) FROM n WHERE n.v = r.a) AS m FROM r",
@@ -476,6 +470,7 @@ def test_random_queries(seed: int, snapshots):
 @pytest.mark.slow
 @pytest.mark.parametrize("piece", range(10))
 def test_many_random_queries(piece: int, snapshots):
+    # Always the same ones: some that can be made take minutes where nothing optimizes them.
     for seed in range(1000 + 50 * piece, 1000 + 50 * piece + scaled(50)):
         sql = RandomQuery(seed).text()
         check(sql, sql, snapshots)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.testing.cases import OPERATORS, STREAMS_A_PLAN, campaign, operator_cases, scaled
+from headwater.testing.cases import OPERATORS, STREAMS_A_PLAN, campaign, fresh, operator_cases, scaled
 
 PIECES = 4
 SLOW_CASES = {"join": 500, "aggregate sums": 700, "time window": 1000, "row window": 1000, "top-k": 500}
@@ -31,4 +31,4 @@ def test_operator_in_every_trial(name: str):
 def test_operator_at_length(name: str, piece: int):
     cases = next(count for prefix, count in SLOW_CASES.items() if name.startswith(prefix))
     batches = scaled(cases // PIECES // STREAMS_A_PLAN)
-    campaign(operator_cases(name, 1000 + piece * batches), batches)
+    campaign(operator_cases(name, fresh(1000 + piece * batches)), batches)

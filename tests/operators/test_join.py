@@ -160,7 +160,7 @@ def test_rows_are_kept_until_the_other_side_has_passed_their_end():
 
 
 def test_a_large_product_is_made_in_blocks(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(join_module, "_BLOCK", 64)
+    monkeypatch.setattr(join_module, "BLOCK", 64)
     schemas = Schema.of(u="BIGINT"), Schema.of(v="BIGINT")
     operator = JoinOperator(*schemas, [], '"l.u" = "r.v" + 1')
     rows = [((i,), i, i + 50, 1) for i in range(200)]

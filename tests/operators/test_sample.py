@@ -84,11 +84,15 @@ def test_every_instant_agrees_with_the_definition():
         assert state.rows == 0
 
 
-def test_what_never_ends_cannot_be_shown_for_ever():
-    tick = Ticks()
-    tick([(("a",), 1, INFINITY, 1)], 4)
-    with pytest.raises(StreamError, match="never ends, would be shown again and again from 7 on"):
-        tick([], INFINITY)
+def test_what_never_ends_is_shown_until_nothing_new_can_be_seen():
+    operator = SampleOperator(X, 4, 3, delay=2)
+    state = operator.new_state(MemoryStore())
+    operator.step(state, (Delta.from_rows(X, [(("a",), 1, INFINITY, 1)]),), (4,))
+    nothing = Delta.empty(X)
+    nothing.reached = 10  # what follows from a row at 10 has begun by 12, so the last look is at 15
+    step = operator.step(state, (nothing,), (INFINITY,))
+    assert sorted(start for _, start, _, _ in step.delta.rows()) == [7, 11, 15]
+    assert (step.frontier, state.rows) == (INFINITY, 0)
 
 
 def test_too_many_instants_at_once_are_refused():

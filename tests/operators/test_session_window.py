@@ -7,6 +7,7 @@ from collections import Counter
 from datetime import datetime
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -361,3 +362,19 @@ def test_a_strong_query_is_never_revised_and_does_not_wait_for_the_end():
     step = runner.tick({"s": changes(timeline("1/a 1-4, 2/b 5-9, 1/a 1-4>3", PAIR), PAIR)}, {"s": 6})["q"]
     assert sorted(step.delta.consolidate().rows()) == [((1, "a", 1, 4), 4, INFINITY, 2)]  # at 1 and at 2
     assert step.frontier == 7  # b is there at 5 and may end at 6
+
+
+@FORMS
+def test_state_is_the_rows_of_open_sessions(speculative):
+    """Of those that are over nothing stays; a row of one that is open takes 16 bytes and its columns."""
+    schema = Schema.of(k="BIGINT", v="BIGINT")
+    pause, still = (Harness(schema, 100, ["k"], speculative=speculative) for _ in range(2))
+    sizes = []
+    for tick in range(40):
+        number = tick * 500 + np.arange(500)
+        for harness, time in ((pause, number * 10 + number // 100 * 1_000), (still, number * 10)):
+            columns = [pa.array(np.zeros(500, np.int64)), pa.array(number)]
+            harness.tick(Delta(schema, columns, time, time + 1, np.ones(500, np.int64)), int(time[-1]))
+        sizes.append(pause.state.bytes)
+        assert still.state.bytes < 32 * len(number) * (tick + 1) + 1_000
+    assert max(sizes) < 32 * 100 + 1_000

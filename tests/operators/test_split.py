@@ -109,6 +109,21 @@ def test_times_may_be_anywhere():
     assert split(2**62, [(("a",), INFINITY - 9, INFINITY, 1)]).rows() == [(("a",), INFINITY - 9, INFINITY, 1)]
 
 
+def test_a_row_that_lasts_too_long_is_refused_whatever_comes_with_it():
+    row = (("a",), 0, 100_001, 1)
+    assert len(split(1, [(("a",), 0, 100_000, 1)])) == 100_000
+    with pytest.raises(StreamError, match="more than 100000 pieces"):
+        split(1, [row])
+    operator = SplitOperator(X, 1)
+    state = operator.new_state(MemoryStore())
+    operator.step(state, (Delta.from_rows(X, [(("a",), 0, INFINITY, 1)]),), (60_000,))
+    ended = Delta.from_rows(X, [(("a",), 0, INFINITY, -1), (("a",), 0, 90_000, 1)])
+    assert len(operator.step(state, (ended,), (200_000,)).delta) == 30_000  # it has ended in time
+    operator.step(state, (Delta.from_rows(X, [(("b",), 200_000, INFINITY, 1)]),), (260_000,))
+    with pytest.raises(StreamError, match="begins at 200000"):
+        operator.step(state, (Delta.empty(X),), (300_001,))
+
+
 def test_too_many_pieces_are_refused():
     with pytest.raises(StreamError) as error:
         split(1, [(("a",), 0, 60_000_000, 1)])

@@ -30,7 +30,7 @@ from headwater.operators.sort_order import SortColumn
 from headwater.operators.top_k import TopKOperator
 from headwater.state.manifest import state_segments
 from headwater.state.store import FileStore, MemoryStore
-from headwater.testing.cases import OPERATORS, operator_cases, scaled
+from headwater.testing.cases import OPERATORS, fresh, operator_cases, scaled
 from headwater.testing.checks import check_cases
 
 STREAMS = 3
@@ -52,7 +52,7 @@ def test_a_restarted_run_is_as_good_as_an_undisturbed_one(name: str):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OPERATORS)
 def test_restarted_runs_at_length(name: str):
-    for batch in islice(operator_cases(name, 8_000_000), scaled(10)):
+    for batch in islice(operator_cases(name, fresh(8_000_000)), scaled(10)):
         check_cases(batch, kinds=["restarted"])
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from headwater.algebra.plan_text import print_plan
 from headwater.testing import plans
-from headwater.testing.cases import scaled
+from headwater.testing.cases import fresh, scaled
 from headwater.testing.checks import CheckError
 from headwater.testing.choices import Dice
 from headwater.testing.equivalence import check_equivalent
@@ -40,4 +40,4 @@ def test_random_plans_keep_their_meaning(piece: int):
 def test_many_random_plans_keep_their_meaning(piece: int):
     count = scaled(SLOW_PLANS)
     for seed in range(50_000 + piece * count, 50_000 + (piece + 1) * count):
-        check(seed)
+        check(fresh(seed))

@@ -15,7 +15,7 @@ from headwater.algebra.nodes import Plan
 from headwater.algebra.plan_text import parse_plan, print_plan
 from headwater.optimizer.optimize import apply_rule, rules
 from headwater.optimizer.rule import Rule
-from headwater.testing.cases import scaled
+from headwater.testing.cases import fresh, scaled
 from headwater.testing.equivalence import check_equivalent
 
 HERE = Path(__file__).parent
@@ -79,7 +79,7 @@ def test_the_plans_mean_the_same(name: str):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RULES)
 def test_the_plans_mean_the_same_over_many_streams(name: str):
-    _check(name, scaled(SLOW_STREAMS), 10_000)
+    _check(name, scaled(SLOW_STREAMS), fresh(10_000))
 
 
 def _check(name: str, streams: int, first: int) -> None:

@@ -59,13 +59,27 @@ def _is_outer(select: exp.Select, called: str) -> bool:
 
 
 def no_row_of_nothing(select: exp.Select) -> None:
-    """An aggregate of an empty snapshot is no row (PIPES), not one with COUNT 0."""
+    """An aggregate of an empty snapshot is no row (PIPES), not one with COUNT 0; but in an expression it is as in SQL."""
+    if _in_expression(select):
+        return
     group = select.args.get("group")
     if group is not None and not group.find(exp.Rollup, exp.Cube, exp.GroupingSets):
         return
     parts = [*select.expressions, *(select.args[k] for k in ("having", "order") if select.args.get(k))]
     if group is not None or any(map(_aggregates, parts)):
         select.having("COUNT(*) > 0", copy=False)
+
+
+def _in_expression(node: exp.Expr) -> bool:
+    """Is it part of a sub-query that is not in FROM?"""
+    while node.parent is not None:
+        around = node.parent
+        if isinstance(node, (exp.Select, exp.SetOperation, exp.Subquery)) and not isinstance(
+            around, (exp.From, exp.Join, exp.CTE, exp.SetOperation, exp.Subquery)
+        ):
+            return True
+        node = around
+    return False
 
 
 def _aggregates(node: exp.Expr) -> bool:

@@ -213,7 +213,7 @@ def test_changes_in_any_order_are_put_in_order_once_for_all():
     lowering.add_query("a", unordered, consistency=MIDDLE)
     lowering.add_query("b", n.Distinct(unordered), consistency=block(1, 2), since=4)
     names = [node.operator.name for node in late.nodes if node.operator]
-    assert names == ["repair", "since", "finalize", "block", "count sweep"]
+    assert names == ["repair", "standing rows", "hand over", "finalize", "block", "count sweep"]
 
 
 def test_a_broken_chain_is_repaired_below_every_level():
@@ -237,7 +237,7 @@ def test_explain_shows_what_waits_and_what_is_remembered():
     query = f"EXPLAIN PHYSICAL SELECT k, COUNT(*) AS n FROM s GROUP BY k CONSISTENCY {level}"
     (asked,) = bind_script(f"{stream} {query}").answers
     assert isinstance(asked, Explain)
-    shown = [line.strip("─└ ").partition("  ")[0] for line in explain(asked).splitlines()]
+    shown = [line.strip("─└ ").partition("  ")[0] for line in explain(asked).partition("\n\n")[0].splitlines()]
     assert shown[-4:-2] == ["block (for 5 SECONDS BY WALL CLOCK)", "finalize (remember 1 MINUTE BY WALL CLOCK)"]
 
 

@@ -35,8 +35,27 @@ def test_a_tree_at_a_glance():
         "   └─ Aggregate: MAX(price) AS max    rate 2 k/s, state 600 k rows, 15 MB, expires after 10 MINUTES\n"
         "      └─ Project price                rate 1 k/s\n"
         "         └─ Window RANGE 10 MINUTES   rate 1 k/s\n"
-        "            └─ #1 (shared, above)"
+        "            └─ #1 (shared, above)\n\n"
+        "In memory and on the terminal (EMIT ON START) a row shows when its start is final; its end follows when that is.\n"
+        "Elsewhere (EMIT ON CLOSE) a row shows when both its ends are final, up to 10 MINUTES after it began."
     )
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("SELECT auction FROM bid WHERE price > 3", "A row shows with both its ends as soon as these are known"),
+        ("SELECT auction FROM bid WINDOW(ROWS 1) EMIT ON CLOSE", "when both its ends are final, which may never be."),
+        ("SELECT MAX(price) AS m FROM bid [RANGE 1 MINUTE] EMIT ON START", "EMIT ON START: a row shows when its start"),
+        ("SELECT MAX(price) AS m FROM bid [RANGE 1 MINUTE] EMIT EVERY 5 SECONDS", "EMIT EVERY 5 SECONDS: the whole"),
+        ("SELECT MAX(price) AS m FROM bid [RANGE 1 MINUTE] CONSISTENCY MIDDLE", "as soon as it follows from what has"),
+    ],
+)
+def test_when_a_row_shows(query: str, says: str):
+    for level in ("", "PHYSICAL", "HEARTBEAT"):
+        (request,) = bind_script(f"{STREAMS} EXPLAIN {level} {query}").answers
+        assert isinstance(request, Explain)
+        assert says in explain(request)
 
 
 def test_the_plan_as_written_shares_what_is_written_twice():

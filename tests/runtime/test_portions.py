@@ -7,8 +7,8 @@ import numpy as np
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
-from headwater.operators.base import Step
 from headwater.runtime.portions import portions
+from headwater.runtime.tick import Made
 
 SCHEMA = Schema.of(x="BIGINT")
 
@@ -18,7 +18,7 @@ def delta(starts: list[int]) -> Delta:
 
 
 def test_a_small_tick_is_one_portion():
-    arrived = {0: Step(delta([3, 1, 2]), 2)}
+    arrived = {0: Made(delta([3, 1, 2]), 2, 2)}
     ((same, until),) = portions(arrived, 10)
     assert same == arrived
     assert until == INFINITY
@@ -26,7 +26,7 @@ def test_a_small_tick_is_one_portion():
 
 def test_rows_come_in_the_order_of_time_and_none_is_lost():
     rng = np.random.default_rng(7)
-    arrived = {e: Step(delta(rng.integers(0, 100, 400).tolist()), f) for e, f in ((0, 60), (1, INFINITY))}
+    arrived = {e: Made(delta(rng.integers(0, 100, 400).tolist()), f, f) for e, f in ((0, 60), (1, INFINITY))}
     before, rows = -1, {0: 0, 1: 0}
     for portion, until in portions(arrived, 50):
         for edge, step in portion.items():
@@ -39,4 +39,4 @@ def test_rows_come_in_the_order_of_time_and_none_is_lost():
 
 
 def test_a_tick_of_one_instant_cannot_be_cut():
-    assert len(list(portions({0: Step(delta([4] * 100), 4)}, 10))) <= 2
+    assert len(list(portions({0: Made(delta([4] * 100), 4, 4)}, 10))) <= 2

@@ -76,7 +76,7 @@ def test_the_engine_tells_of_all_streams_and_queries(engine: Engine):
 
 def test_it_reads_well(engine: Engine):
     engine.sql(COUNTS, name="counts").start()
-    assert str(engine.progress()).startswith("tick 0: 0 rows in (0/s), state 0 rows in 0 bytes; no tick yet\n\nquery")
+    assert str(engine.progress()).startswith("tick 0: 0 rows in (0/s), state 0 rows in 0 bytes; no tick yet\n\nstream")
     engine.push("bid", bids(1, 2))
     text = str(engine.progress())
     assert text.startswith("tick 1: 2 rows in (")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from headwater.errors import InputError
 from headwater.runtime.spark.feed import SparkFeed
-from headwater.runtime.spark.tasks import reported
 
 
 class Feed(SparkFeed):
@@ -53,5 +53,7 @@ def test_what_failed_in_a_tick_comes_first():
     assert feed.failure() is feed._loop.error
 
 
-def test_other_texts_report_nothing():
-    assert reported("Python worker failed to connect back.") is None
+def test_a_batch_that_was_refused_says_why_itself():
+    feed = Feed("An exception was raised by the Python Proxy.")
+    feed._refused = InputError("NOT_PARQUET", "this is no parquet file")
+    assert feed.failure() is feed._refused

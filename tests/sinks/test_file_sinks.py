@@ -175,6 +175,29 @@ def test_a_damaged_record_is_an_error(tmp_path: Path, counts):
         opened(tmp_path / "out", counts)
 
 
+def test_any_bit_of_a_record_that_changes_is_seen(tmp_path: Path, counts):
+    opened(tmp_path / "out", counts).deliver(7, [], 3)
+    path = tmp_path / "out" / "_headwater.json"
+    whole = path.read_bytes()
+    changed = [whole[:n] + bytes([whole[n] ^ 1 << n % 8]) + whole[n + 1 :] for n in range(len(whole))]
+    for data in [whole[:100], whole.replace(b": 7", b": 8"), whole + b"\n", *changed]:
+        path.write_bytes(data)
+        with pytest.raises(HeadwaterError, match=f'^SINK_DAMAGED: "{path}" cannot be read'):
+            opened(tmp_path / "out", counts)
+    path.write_bytes(whole)
+    assert opened(tmp_path / "out", counts).last_tick == 7
+
+
+def test_a_record_of_before_there_were_checksums(tmp_path: Path, counts):
+    opened(tmp_path / "out", counts)
+    path = tmp_path / "out" / "_headwater.json"
+    record = plain_json.loads(path.read_text()) | {"version": 1}
+    del record["checksum"]
+    path.write_text(plain_json.dumps(record))
+    with pytest.raises(HeadwaterError, match=r"SINK_VERSION: .* in version 1 of the layout, this is version 2"):
+        opened(tmp_path / "out", counts)
+
+
 def test_a_place_that_cannot_be_written_is_an_error_at_once(tmp_path: Path, counts):
     (tmp_path / "file").write_text("")
     with pytest.raises(HeadwaterError, match="could not be written"):

@@ -97,7 +97,7 @@ def test_generators_and_the_rest(tmp_path: Path):
             "prise INT",
             'source nexmark of stream "s": nexmark has no column "prise" in "bid"',
         ),
-        ("nexmark('bid', rate => 0)", "price INT", '"rate" must be a whole number from 1 on, not 0'),
+        ("nexmark('bid', rate => 0)", "price INT", '"rate" must be a whole number from 1 to 1000000000, not 0'),
         ("nexmark('bid', disorder => '2 lightyears')", "price INT", "a length of time such as '2 seconds'"),
         ("nexmark('bid', start => 'now')", "price INT", "a time such as '2026-01-01 00:00:00', not 'now'"),
         ("rate(1)", "x INT", "It has two, whatever their names: (timestamp TIMESTAMP, value BIGINT)."),

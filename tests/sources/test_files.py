@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import pickle
+from base64 import b64decode
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.errors import InputError
-from headwater.model.schema import Schema
+from headwater.model.schema import Field, Schema
 from headwater.sources import line_blocks
 from headwater.sources.csv_files import CsvFormat
 from headwater.sources.file_formats import FileFormat
@@ -104,7 +105,7 @@ def test_a_file_that_turns_up_too_late_is_not_found(tmp_path: Path, format_: Fil
     assert found == [[3]]
     write(tmp_path / f"b.{format_.name}", [4], modified=200_000)
     _, offset = polled(source, 10, offset)
-    assert len(offset["seen"]) == 1
+    assert len(b64decode(offset["seen"]["names"])) == 8, "one name is remembered"
 
 
 def test_one_file_and_globs(tmp_path: Path):
@@ -149,10 +150,14 @@ def test_large_files_are_cut_so_that_several_tasks_read_them(tmp_path: Path):
     whole = {"path": str(tmp_path / "a.parquet"), "length": 1}
     assert [(p["start"], p["end"], p["rows"]) for p in format_.cut(whole, 1_000)] == [(0, 2, 1000), (2, 4, 1000)]
     assert [p["rows"] for p in format_.cut(whole, 1)] == [500] * 4
+    part = {**whole, "start": 1, "end": 3}
+    assert [(p["start"], p["end"], p["rows"]) for p in format_.cut(part, 500)] == [(1, 2, 500), (2, 3, 500)]
     write(tmp_path / "a.csv", list(range(2_000)))
     length = (tmp_path / "a.csv").stat().st_size
     monkey = CsvFormat().cut({"path": str(tmp_path / "a.csv"), "length": length * 1000}, 100_000)
     assert len(monkey) > 5
+    again = CsvFormat().cut(monkey[1], 50_000)
+    assert (again[0]["start"], again[-1]["end"]) == (monkey[1]["start"], monkey[1]["end"]), "a part stays within itself"
 
 
 def test_compressed_files(tmp_path: Path):
@@ -178,16 +183,21 @@ def test_bad_lines_are_numbered_as_in_the_file_whatever_the_cut(tmp_path: Path):
     assert found == [i + 2 for i in range(200) if i % 7 == 3]
 
 
-def test_a_file_without_a_declared_column_is_one_bad_row(tmp_path: Path):
+def test_a_file_without_a_column_that_must_be_there_or_without_all_is_one_bad_row(tmp_path: Path):
+    needed = Schema((Field("x", pa.int64(), nullable=False), Field("y", pa.string())))
     (tmp_path / "a.csv").write_text("a,y\n1,2\n3,4\n")
     pq.write_table(pa.table({"y": ["a"]}), tmp_path / "b.parquet")
     (tmp_path / "c.parquet").write_text("something else")
+    (tmp_path / "d.csv").write_text("1,2\n3,4\n")
+    pq.write_table(pa.table({"z": ["a"]}), tmp_path / "e.parquet")
     for name, format_, reason in [
         ("a.csv", CsvFormat(), 'column "x" missing; the columns are a, y'),
         ("b.parquet", ParquetFormat(), 'column "x" missing; the columns are y'),
+        ("d.csv", CsvFormat(), 'columns "x", "y" missing; the columns are 1, 2'),
+        ("e.parquet", ParquetFormat(), 'columns "x", "y" missing; the columns are z'),
         ("c.parquet", ParquetFormat(), "this is no parquet file: "),
     ]:
-        source = FileSource(str(tmp_path / name), SCHEMA, format_)
+        source = FileSource(str(tmp_path / name), needed if name < "c" else SCHEMA, format_)
         (piece,) = source.reader.read({"path": str(tmp_path / name), "length": 5})
         assert piece.rows.num_rows == 0
         assert piece.bad.reason[0].as_py().startswith(reason)
@@ -205,3 +215,33 @@ def test_a_file_that_is_gone_is_an_error(tmp_path: Path):
     source = FileSource(str(tmp_path), SCHEMA, ParquetFormat())
     with pytest.raises(InputError, match="UNREADABLE: could not read"):
         list(source.reader.read({"path": str(tmp_path / "gone"), "length": 1}))
+
+
+# -- compressed files -------------------------------------------------------------------------------------------------
+
+ROWS = "".join(f'{{"x":{i},"y":"row {i}"}}\n' for i in range(50_000)).encode()
+PACKED = gzip.compress(ROWS)
+DAMAGED = {
+    "none": b"y,x\na,1\n",
+    "cut": PACKED[: len(PACKED) // 2],
+    "wrong sum": PACKED[:-8] + b"12345678",
+}
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+@pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED)
+def test_a_compressed_file_that_cannot_be_unpacked_is_a_bad_row_behind_those_before_it(
+    content: bytes, form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(line_blocks, "BLOCK_BYTES", 10_000)
+    (tmp_path / f"a.{form}.gz").write_bytes(content)
+    format_ = CsvFormat(header=False, delimiter="\t") if form == "csv" else JsonFormat()
+    schema = Schema.of(line="STRING") if form == "csv" else SCHEMA
+    source = FileSource(str(tmp_path), schema, format_, malformed="divert")
+    assert source.reader is not None
+    pieces = [piece for split in source.poll(None, 10**6).splits for piece in source.reader.read(split)]
+    rows = sum(piece.rows.num_rows for piece in pieces)
+    assert rows == 0 if content == DAMAGED["none"] else 0 < rows < 50_000
+    (bad,) = [piece.bad for piece in pieces if piece.bad is not None]
+    assert bad.reason[0].as_py().startswith("the file is damaged, or not compressed as its name says: ")
+    assert bad.where[0].as_py() == str(tmp_path / f"a.{form}.gz")

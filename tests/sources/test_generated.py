@@ -109,10 +109,8 @@ def test_the_source_follows_the_wall_clock_and_stops():
     assert not third.finished
     last = source.poll(third.offset, 10**6)
     assert last.finished
-    assert source.ends_with(last.splits)
-    assert not source.ends_with(third.splits)
     assert source.poll(last.offset, 10).splits == []
-    assert source.between(second.offset, third.offset) == third.splits
+    assert source.poll(second.offset, 920) == third, "the same again"
 
 
 def test_unpaced_everything_is_due_and_rows_have_the_declared_types():

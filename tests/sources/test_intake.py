@@ -138,9 +138,29 @@ def test_a_column_of_a_foreign_type_is_one_bad_row(column: pa.Array, reason: str
     assert reasons(take(NUMBERED, batch(x=column, t=[1]))) == [reason]
 
 
-def test_a_column_that_is_not_there_is_one_bad_row():
-    taken = take(NUMBERED, batch(y=[1, 2], t=[1, 2]))
-    assert reasons(taken) == ['column "x" missing; the columns are y, t']
+def test_a_column_that_is_not_there_is_null_and_told():
+    taken = take(NUMBERED, batch(xx=[1, 2], t=[1, 2]))
+    assert [row[0] for row in taken.delta.rows()] == [(None, 1), (None, 2)]
+    assert taken.missing == {
+        "x": 'stream "s": there are rows without column "x" ("here"), so it is NULL in them.'
+        ' Did you mean "xx", which they have and the declaration does not?'
+    }
+
+
+@pytest.mark.parametrize(
+    ("missing", "options"),
+    [
+        ("t", {}),
+        ("x", {"partition": "x"}),
+        ("x", {"heartbeat": "x"}),
+        ("x", {"sent": "x"}),
+        ("x", {"schema": Schema((Field("x", pa.int64(), nullable=False), NUMBERED.field("t")))}),
+    ],
+)
+def test_a_column_that_must_be_there_and_is_not_is_one_bad_row(missing: str, options: dict):
+    rows = batch(y=[1, 2], **{name: [1, 2] for name in ("x", "t") if name != missing})
+    taken = take(options.pop("schema", NUMBERED), rows, **options)
+    assert reasons(taken) == [f'column "{missing}" missing; the columns are {", ".join(rows.schema.names)}']
 
 
 def test_columns_are_found_by_name_in_any_order_and_case():

@@ -103,16 +103,45 @@ def test_a_folder_of_ones_own_survives(tmp_path: Path):
     ("rows", "message"),
     [
         ("text", "BAD_ROWS: cannot take rows from str"),
-        ([{"y": 1}], 'UNKNOWN_COLUMN: the stream has no column "y"'),
-        ([(1,)], "BAD_ROWS: a row has 1 values, not 2"),
-        ([{"x": 1}, (1, 2)], "BAD_ROWS: the rows are not all dicts"),
-        ([(1, 1), ("a", 2)], 'BAD_VALUE: column "x" has values of different types'),
+        (None, "BAD_ROWS: cannot take rows from NoneType"),
+        ({"x": 1, "t": 2}, "BAD_ROWS: cannot take rows from one dict"),
+        ([{"x": 1, "t": 2}, {"y": 1}], 'UNKNOWN_COLUMN: row 2: the stream has no column "y"'),
+        ([{1: 1}], "UNKNOWN_COLUMN: row 1: the stream has no column 1"),
+        ([{None: 1}], "UNKNOWN_COLUMN: row 1: the stream has no column None"),
+        ([(1, 2), (1,)], "BAD_ROWS: row 2 has 1 values, not 2"),
+        ([{"x": 1}, (1, 2)], "BAD_ROWS: row 2 is no row: (1, 2) is not a dict like the others"),
+        ([1, 2], "BAD_ROWS: row 1 is no row: 1 is not a dict or a tuple"),
+        (["ab"], "BAD_ROWS: row 1 is no row: 'ab' is not a dict or a tuple"),
+        ([(1, 2), None], "BAD_ROWS: row 2 is no row: None is not a dict or a tuple"),
+        ([{"x": 1, "X": 2}], 'UNKNOWN_COLUMN: row 1: the stream has no column "X"'),
+        (pd.DataFrame({"x": [1, "a"]}), "BAD_ROWS: cannot take rows from this DataFrame"),
     ],
 )
 def test_mistakes(rows, message: str):
     with pytest.raises(InputError, match=message.split(":", maxsplit=1)[0]) as caught:
         MemorySource(SCHEMA).push(rows)
     assert message in str(caught.value)
+
+
+def test_keys_are_found_without_regard_to_case_row_by_row():
+    source = MemorySource(Schema.of(userId="BIGINT", t="BIGINT"))
+    source.push([{"userid": 1, "T": 2}, {"USERID": 3, "t": 4}, {"userId": 5, "t": 6}])
+    (piece,) = pieces(source)
+    assert piece.rows.to_pylist() == [{"userId": 1, "t": 2}, {"userId": 3, "t": 4}, {"userId": 5, "t": 6}]
+    with pytest.raises(InputError, match='AMBIGUOUS_COLUMN: row 1: column "userId" may be any of userid, USERID'):
+        source.push([{"userid": 1, "USERID": 2, "t": 1}])
+
+
+def test_values_of_different_types_are_judged_row_by_row():
+    source = MemorySource(SCHEMA)
+    source.push([(1, 1), ("a", 2), (2**70, 3), (None, 4)])
+    (piece,) = pieces(source)
+    taken = Intake("s", SCHEMA, "t", bad="divert").take(piece, BEGINNING)
+    assert taken.delta.start.tolist() == [1, 4]
+    assert taken.bad.reason.to_pylist() == [
+        'column "x" is BIGINT, which "a" is not',
+        'column "x" is BIGINT, which "1180591620717411303424" is not',
+    ]
 
 
 # -- sockets ----------------------------------------------------------------------------------------------------------

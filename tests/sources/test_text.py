@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+from datetime import date, datetime
 from decimal import Decimal
 
 import pyarrow as pa
@@ -194,3 +196,70 @@ def test_the_verdict_on_a_line_does_not_depend_on_its_neighbours(lines: list[byt
 def test_what_python_writes_is_read_back(rows: list[dict]):
     found = objects([json.dumps(row).encode() for row in rows])
     assert str(found.rows.select(["a", "b", "f"]).to_pylist()) == str([{k: r[k] for k in "abf"} for r in rows])
+
+
+# -- keys in another spelling, and other names ------------------------------------------------------------------------
+
+SPELLED = Schema.of(
+    userId="BIGINT", inner=pa.struct([("aB", pa.int32()), ("c", pa.list_(pa.struct([("De", pa.string())])))])
+)
+LINES = [
+    ('{"userid":1,"INNER":{"AB":2,"c":[{"de":"x"},{"DE":"\\"userid\\": 5"}]}}', (1, 2, ["x", '"userid": 5'])),
+    ('{"userId":3,"inner":{"aB":4,"C":[]}}', (3, 4, [])),
+    ('{"userid":9,"userId":5,"inner":{"aB":6,"ab":7,"c":[{"De":"y"}]}}', (5, 6, ["y"])),
+    ('{"meta":{"userId":8},"USERID":7,"inner":{"aB":1,"c":[]}}', (7, 1, [])),
+]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_json_keys_are_found_without_regard_to_case_whatever_else_is_in_the_block(seed: int):
+    chosen = random.Random(seed).choices(LINES, k=1 + seed)
+    found = JsonText(SPELLED).parse(pa.py_buffer("".join(f"{line}\n" for line, _ in chosen).encode()))
+    assert found.reason is None
+    rows = [(r["userId"], r["inner"]["aB"], [d["De"] for d in r["inner"]["c"]]) for r in found.rows.to_pylist()]
+    assert rows == [values for _, values in chosen]
+
+
+def test_a_json_object_with_two_spellings_neither_of_them_the_declared_is_malformed():
+    lines = ['{"userid":1,"USERID":2}', '{"userid":3}', '{"inner":{"ab":1,"AB":2,"c":null}}']
+    found = JsonText(SPELLED).parse(pa.py_buffer("".join(f"{line}\n" for line in lines).encode()))
+    assert found.line is not None
+    assert found.reason is not None
+    assert found.rows.column("userId").to_pylist() == [3]
+    assert found.line.tolist() == [0, 2]
+    assert set(found.reason.to_pylist()) == {"several keys may be the one of a column: they differ only in case"}
+
+
+@pytest.mark.parametrize("name", ["*", "a*", "[0]", "?", "a.b", 'q"x', "it's", "a/b~c", "$", "höhe"])
+def test_columns_of_json_may_have_any_name(name: str):
+    schema = Schema.of(**{name: "BIGINT", "t": "INT"})
+    lines = [{name: 1, "t": 2}, {name: "no number", "t": 3}, {name.upper(): 4, "t": 5}]
+    text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
+    found = JsonText(schema).parse(pa.py_buffer(text.encode()))
+    assert found.rows.column(name).to_pylist() == [1, 4]
+    assert found.reason is not None
+    assert found.reason.to_pylist() == [f'column "{name}" is BIGINT, which "no number" is not']
+
+
+def test_timestamps_of_json_may_have_formats_of_their_own():
+    schema = Schema.of(ts="TIMESTAMP", day="DATE", inner=pa.struct([("at", pa.timestamp("us"))]))
+    lines = [
+        {"ts": "01.02.2026 03:04", "day": "02.02.2026 00:00", "inner": {"at": "03.02.2026 00:01"}},
+        {"ts": "2026-02-01T03:04:05", "day": "2026-02-02", "inner": None},
+        {"ts": "02/01/2026"},
+    ]
+    text = "".join(f"{json.dumps(line)}\n" for line in lines)
+    found = JsonText(schema, formats=("%d.%m.%Y %H:%M",)).parse(pa.py_buffer(text.encode()))
+    assert found.rows.column("ts").to_pylist() == [datetime(2026, 2, 1, 3, 4), datetime(2026, 2, 1, 3, 4, 5)]
+    assert found.rows.column("day").to_pylist() == [date(2026, 2, 2)] * 2
+    assert found.rows.column("inner").to_pylist() == [{"at": datetime(2026, 2, 3, 0, 1)}, None]
+    assert found.reason is not None
+    assert found.reason.to_pylist() == ['column "ts" is TIMESTAMP, which "02/01/2026" is not']
+
+
+def test_a_line_that_is_no_json_spells_no_key():
+    schema = Schema.of(**{"a\nb": "INT", "t": "INT"})
+    found = JsonText(schema).parse(pa.py_buffer(b'{"a\\nb":1,"t":1}\n{"a\\Nb":1,"t":2}\n{"A\\nB":3,"t":3}\n'))
+    assert found.rows.column("a\nb").to_pylist() == [1, 3]
+    assert found.line is not None
+    assert found.line.tolist() == [1]

@@ -210,13 +210,13 @@ _SHAPES = {
             "{i} * 3",
             "-{a}",
             "{i} % 7",
-            "{i} DIV 3",
+            "(({i}) DIV 3)",
             "({a} & {a})",
             "abs({i})",
             "length({s})",
         ],
         *["CASE WHEN {b} THEN {i} ELSE {i} END", "coalesce({i}, {i})", "nullif({i}, {i})", "CAST({d} AS BIGINT)"],
-        *["greatest({i}, {i})", "year({t})", "instr({s}, {s})", "if({b}, {i}, 0)", "sign({i}) + {i}"],
+        *["greatest({i}, {i})", "year({t})", "instr({s}, {s})", "if({b}, {i}, 0)", "CAST(sign({i}) AS BIGINT) + {i}"],
     ],
     "b": [
         *[

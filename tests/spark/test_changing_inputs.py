@@ -88,3 +88,51 @@ def test_rows_without_a_time_are_stamped_by_the_tick(spark: SparkSession, tmp_pa
     assert sorted(row["x"] for row in found) == list(range(10))
     assert len({row["_start"] for row in found}) == 1
     assert found[0]["_start"] > before
+
+
+def test_a_newcomer_sees_what_the_table_holds(spark: SparkSession, tmp_path: Path):
+    """As a job of Spark's, and after a restart."""
+
+    def write(number: int, *events: dict[str, Any]) -> None:
+        (tmp_path / "events").mkdir(exist_ok=True)
+        hidden = tmp_path / "events" / f".{number}"
+        hidden.write_text("".join(json.dumps(event) + "\n" for event in events))
+        hidden.rename(tmp_path / "events" / f"{number}.json")
+
+    def city(key: int, name: str, at: int) -> dict[str, Any]:
+        return {"op": "u", "after": {"id": key, "city": name}, "ts_ms": at}
+
+    write(1, city(1, "Bern", 1), city(2, "Rome", 2), {"op": "d", "before": {"id": 2}, "ts_ms": 3})
+    for new in ("first", "second"):
+        with hw.connect(spark=spark, checkpoint=tmp_path / "checkpoint", small_tick=0) as engine:
+            engine.sql(
+                "CREATE TABLE customer (id INT PRIMARY KEY, city STRING)"
+                f" SOURCE json('{tmp_path}/events', changes => 'debezium') DISORDER 1 MILLISECOND"
+            )
+            names = ["first"] if new == "first" else ["first", "second"]
+            runs = [engine.sql("SELECT id, city FROM customer", name=name).start() for name in names]
+            if new == "second":
+                write(2, city(3, "Oslo", 9))
+            engine.run_to_end(end_streams=new == "second")
+    at = [EPOCH + timedelta(milliseconds=i) for i in range(10)]
+    # The second row has ended, but its end was not final yet when the second query began.
+    assert rows_of(runs[1]) == [(1, "Bern", at[1], None), (2, "Rome", at[2], at[3]), (3, "Oslo", at[9], None)]
+
+
+def test_a_chain_of_two_engines_answers_while_it_runs(spark: SparkSession, tmp_path: Path):
+    """The first one here, the second on Spark: how far the answers go comes with the files, also after a restart."""
+    query = "SELECT k, COUNT(*) AS n FROM reading WINDOW(RANGE 4) GROUP BY k"
+    with hw.connect(runner="inprocess", shards=2) as first:
+        first.sql("CREATE STREAM reading (k INT, at INT) ORDERED BY at IN ORDER")
+        first.sql(query, name="counted").start(sinks.parquet(tmp_path / "log"))
+        for last in (20, 40):
+            first.push("reading", [{"k": 1, "at": last - 19}, {"k": 2, "at": last - 18}, {"k": 1, "at": last}])
+            with hw.connect(spark=spark, checkpoint=tmp_path / "checkpoint", small_tick=0) as second:
+                second.sql(
+                    "CREATE STREAM counted (k INT, n BIGINT)"
+                    f" SOURCE parquet('{tmp_path}/log', changes => 'headwater', instants => 'numbers')"
+                )
+                run = second.sql("SELECT SUM(n) AS total FROM counted", name="total").start()
+                second.run_to_end(end_streams=False)
+                assert last - 4 <= run._core.deployment["total"].frontier <= last
+                assert [row["total"] for row in run.snapshot(at=last - 16).rows()] == [2]

@@ -28,7 +28,8 @@ from headwater.errors import HeadwaterError, StateError  # noqa: E402
 from headwater.runtime import points  # noqa: E402
 from headwater.runtime.spark.session import SessionHandle  # noqa: E402
 from headwater.runtime.spark.ship import modules  # noqa: E402
-from headwater.testing.crash import Crash, in_child  # noqa: E402
+from headwater.testing.cases import fresh, scaled  # noqa: E402
+from headwater.testing.crash import ANY_POINT, Crash, in_child  # noqa: E402
 
 STEPS = 3
 SPARK = {"runner": "spark", "master": "local[2]", "shards": 2, "small_tick": 0, "steps": STEPS, "apart": True}
@@ -93,7 +94,6 @@ def test_the_driver_is_killed_at_every_named_moment(tmp_path: Path, undisturbed:
         Crash(points.AFTER_THE_SEGMENTS, 2),
         Crash(points.BEFORE_THE_MANIFEST, 2),
         Crash(points.AFTER_THE_MANIFEST, 2),
-        Crash(points.BEFORE_SPARKS_COMMIT),
         Crash(points.IN_A_SINK + "busy"),
         Crash(points.AFTER_THE_SINKS),
     ]
@@ -106,23 +106,55 @@ def test_the_driver_is_killed_at_every_named_moment(tmp_path: Path, undisturbed:
     check(tmp_path, undisturbed)
 
 
-@pytest.mark.by_hand
-def test_the_driver_is_killed_at_twenty_moments_by_chance(tmp_path: Path, undisturbed: dict[str, Any]):
-    """Wherever it is: in a job, between two ticks, while Spark commits, while queries go on after a restart."""
-    dice = random.Random(20)
-    kills = 0
-    for attempt in range(40):
-        small = dice.choice([0, 0, 50_000])
-        ended = in_child(run_on_spark, tmp_path / str(attempt // 5), dies_after=dice.uniform(0.1, 10), small_tick=small)
+def read_a_frame(folder: Path) -> None:
+    """A stream that Spark reads by itself, and brings again what it has not noted."""
+    with hw.connect("local[2]", shards=2, small_tick=0, checkpoint=folder / "checkpoint") as engine:
+        frame = engine._session.spark.readStream.schema("at BIGINT").parquet(str(folder / "in"))
+        engine.register("s", frame, time="at", disorder=0)
+        engine.sql("SELECT COUNT(*) AS n FROM s", name="counts").start(hw.sinks.parquet(folder / "answers" / "counts"))
+        engine.run_to_end(end_streams=False)
+        assert engine._core.manifest.counts["s"] == {"rows": 3, "late": 0, "bad": 0}
+
+
+@pytest.mark.slow
+def test_the_driver_is_killed_before_spark_notes_its_batch(tmp_path: Path):
+    (tmp_path / "in").mkdir()
+    pq.write_table(pa.table({"at": pa.array([1, 2, 3], pa.int64())}), tmp_path / "in" / "1.parquet")
+    assert in_child(read_a_frame, tmp_path, crash=Crash(points.BEFORE_SPARKS_COMMIT)).killed
+    in_child(read_a_frame, tmp_path).result()
+
+
+KILLS = 10
+"""So many at least, however few cases are asked for."""
+QUICK_START = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+"""Compiled quickly: a Java that is killed after some seconds need not be fast."""
+
+
+@pytest.mark.slow
+def test_the_driver_is_killed_by_chance(tmp_path: Path, undisturbed: dict[str, Any]):
+    """Again and again until it has come to the end; then the next one begins.
+
+    By the clock, so wherever it is (in a job, between two ticks, while Spark commits, while queries go on), and at named
+    moments, of the driver or of a task.
+    """
+    wanted = max(KILLS, scaled(2 * KILLS))
+    dice, kills, folder, whole = random.Random(fresh(0)), 0, tmp_path / "0", 0
+    while True:
+        options: dict[str, Any] = {"small_tick": dice.choice([0, 0, 50_000]), "config": QUICK_START}
+        if kills < wanted and dice.random() < 0.5:
+            options["dies_after"] = dice.uniform(0.1, 6)
+        elif kills < wanted:
+            options["crash"] = Crash(ANY_POINT, dice.randint(1, 40), how="kill the driver")
+        ended = in_child(run_on_spark, folder, **options)
         kills += ended.killed
         if not ended.killed:
-            ended.result()
-        if kills == 20:
-            break
-    assert kills == 20
-    for folder in tmp_path.iterdir():
-        in_child(run_on_spark, folder).result()
-        check(folder, undisturbed)
+            assert ended.result() is None
+            check(folder, undisturbed)
+            whole += 1
+            if kills >= wanted:
+                break
+            folder = tmp_path / str(whole)
+    assert kills >= wanted
 
 
 def run_and_tell(folder: Path) -> None:

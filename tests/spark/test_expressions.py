@@ -166,6 +166,12 @@ def test_another_type_than_declared_stays_in_python():
     assert to_spark(Scalar('"i" + 1', pa.int64(), ("i",)), Schema.of(i="INT")) is None
 
 
+def test_conditions_that_can_fail_come_after_those_that_guard_them():
+    sql = 'CAST("l" AS TINYINT) > 1 AND "l" < 100'
+    text = to_spark(Scalar(sql, pa.bool_(), ("l",)), Schema.of(l="BIGINT"))
+    assert text == "((`l` < 100L) AND (CAST(CAST(`l` AS TINYINT) AS INT) > 1))"
+
+
 def test_names_are_quoted(spark: SparkSession):
     schema = Schema.of(**{'we`ird "name".x': "BIGINT"})
     text = to_spark(Scalar('"we`ird ""name"".x" + 1', pa.int64(), ('we`ird "name".x',)), schema)
@@ -318,7 +324,7 @@ def test_what_duckdb_refuses_spark_refuses(
 
 
 @pytest.mark.parametrize(
-    ("call", "text"), [("reverse(s)", "reverse(`s`)"), ("sin(d)", "sin(`d`)"), ("rint(d)", "round(`d`)")]
+    ("call", "text"), [("lower(s)", "lower(`s`)"), ("sin(d)", "sin(`d`)"), ("rint(d)", "round(`d`)")]
 )
 def test_the_comparison_sees_what_differs(spark: SparkSession, data: pa.Table, call: str, text: str):
     ((_, scalar),) = plan_of([call]).expressions

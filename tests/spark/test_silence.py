@@ -65,3 +65,27 @@ def test_the_last_window_closes(session: SessionHandle, tmp_path: Path):
 
 def _seconds(instant: dt.datetime) -> int:
     return int((instant.replace(tzinfo=None) - BEGINNING).total_seconds())
+
+
+def test_an_absence_alert_fires_for_real(session: SessionHandle, tmp_path: Path):
+    """One row comes and then nothing: its time is that of the system's clock, and so is the end of its window."""
+    (tmp_path / "ping").mkdir()
+    with hw.connect(spark=session.spark, checkpoint=tmp_path / "checkpoint") as engine:
+        engine.sql(f"""
+            CREATE STREAM ping (machine INT, ts TIMESTAMP) SOURCE parquet('{tmp_path}/ping')
+                ORDERED BY ts ALONG WALL CLOCK WITHIN 1 SECOND""")
+        sent = dt.datetime.now(dt.UTC)
+        times = pa.array([sent], pa.timestamp("us", tz="UTC"))
+        parquet.write_table(pa.table({"machine": pa.array([7], pa.int32()), "ts": times}), tmp_path / "ping/1.parquet")
+        run = engine.sql("""
+            SELECT f.machine FROM (VALUES (7)) AS f (machine)
+            WHERE NOT EXISTS (SELECT 1 FROM ping [RANGE 3 SECONDS] p WHERE p.machine = f.machine)""").start()
+        assert run.notices == ()
+        alerts: list[dt.datetime] = []
+        began = time.monotonic()
+        while not alerts and time.monotonic() - began < PATIENCE:
+            engine.wait(0.2)
+            alerts = [row["_start"] for row in run.history().rows() if row["_start"] >= sent.replace(tzinfo=None)]
+        assert engine.progress().streams[0].rows == 1
+        assert engine.progress().streams[0].late_rows == 0
+    assert alerts == [sent.replace(tzinfo=None) + dt.timedelta(seconds=3)]

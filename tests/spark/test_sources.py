@@ -1,33 +1,30 @@
-"""Sources as Spark streams them: splits and rows, and what Spark reads by itself."""
+"""Sources on Spark: asked for splits, streamed as rows, and what Spark reads by itself."""
 
 from __future__ import annotations
 
-import json
 import socketserver
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import headwater as hw
 from headwater.errors import InputError
 from headwater.model.schema import Field, Schema
+from headwater.runtime.spark.session import SessionHandle
 from headwater.sources.base import Piece, Source, Split
 from headwater.sources.csv_files import CsvFormat
 from headwater.sources.dataframe import DataFrameSource
 from headwater.sources.files import FileSource
 from headwater.sources.intake import Intake
 from headwater.sources.json_files import JsonFormat
-from headwater.sources.memory import MemorySource
-from headwater.sources.nexmark import NexmarkSource
-from headwater.sources.nexmark_generator import NexmarkGenerator
 from headwater.sources.parquet_files import ParquetFormat
-from headwater.sources.rate import RateSource
 from headwater.sources.socket import SocketSource
 
 if TYPE_CHECKING:
@@ -54,20 +51,11 @@ class Batches:
             assert self._changed.wait_for(lambda: done(self.found), 60)
             return [batch for batch in self.found if batch]
 
-    def splits(self, done: Callable[[list[Split]], bool]) -> list[list[Split]]:
-        def all_splits(batches: list[list]) -> list[Split]:
-            return [json.loads(row.split) for batch in batches for row in batch]
-
-        batches = self.wait(lambda found: done(all_splits(found)))
-        return [all_splits([batch]) for batch in batches]
-
 
 @contextmanager
-def running(frame: DataFrame | None, checkpoint: Path, **trigger: object) -> Iterator[Batches]:
-    assert frame is not None
+def running(frame: DataFrame, checkpoint: Path) -> Iterator[Batches]:
     batches = Batches()
-    writer = frame.writeStream.foreachBatch(batches.take).option("checkpointLocation", str(checkpoint))
-    query = (writer.trigger(**trigger) if trigger else writer).start()
+    query = frame.writeStream.foreachBatch(batches.take).option("checkpointLocation", str(checkpoint)).start()
     try:
         yield batches
         assert query.exception() is None
@@ -80,26 +68,6 @@ def read(source: Source, splits: list[Split]) -> list[dict]:
     return [row for split in splits for piece in source.reader.read(split) for row in piece.rows.to_pylist()]
 
 
-def test_files_are_listed_by_spark_and_read_by_us(spark: SparkSession, tmp_path: Path):
-    folder = tmp_path / "a folder with 100% ümlauts"
-    folder.mkdir()
-    for i in range(3):
-        table = pa.table(
-            {"x": range(10 * i, 10 * i + 10), "y": ["z"] * 10, "t": pa.array([0] * 10, pa.timestamp("us"))}
-        )
-        pq.write_table(table, folder / f"part {i}.parquet", row_group_size=4)
-    source = FileSource(str(folder), SCHEMA, ParquetFormat(), rows_per_tick=1)
-    with running(source.splits(spark), tmp_path / "checkpoint") as batches:
-        found = batches.splits(lambda splits: len(splits) == 3)
-        pq.write_table(table, folder / "part 3.parquet")
-        batches.splits(lambda splits: len(splits) == 4)
-    assert len(found) == 3
-    splits = [split for batch in found for split in batch]
-    cut = source.cut(splits)
-    assert [source.split_rows(part) for part in cut] == [10, 10, 10]
-    assert sorted(row["x"] for row in read(source, cut)) == list(range(30))
-
-
 @pytest.mark.parametrize("format_", [CsvFormat(), JsonFormat()], ids=lambda f: f.name)
 def test_a_finite_folder_of_text(spark: SparkSession, tmp_path: Path, format_):
     text = {
@@ -109,8 +77,7 @@ def test_a_finite_folder_of_text(spark: SparkSession, tmp_path: Path, format_):
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a").write_text(text[format_.name])
     source = FileSource(str(tmp_path / "in"), SCHEMA, format_, follow=False)
-    with running(source.splits(spark), tmp_path / "checkpoint", availableNow=True) as batches:
-        (splits,) = batches.splits(lambda found: len(found) == 1)
+    splits = source.poll(None, 100).splits
     expected = [
         {"x": 1, "y": "z", "t": datetime(1970, 1, 1, 0, 0, 1)},
         {"x": None, "y": None, "t": None},
@@ -119,6 +86,7 @@ def test_a_finite_folder_of_text(spark: SparkSession, tmp_path: Path, format_):
     native = source.native_batch(spark, splits)
     assert native is not None
     assert [row.asDict() for row in native.collect()] == expected
+    assert source.native_batch(spark, [{**splits[0], "start": 0, "end": 5}]) is None, "Spark reads whole files"
 
 
 def test_what_spark_reads_by_itself_fails_where_we_do(spark: SparkSession, tmp_path: Path):
@@ -147,33 +115,36 @@ def test_what_spark_reads_by_itself_fails_where_we_do(spark: SparkSession, tmp_p
     assert FileSource(str(tmp_path), SCHEMA, ParquetFormat()).native_batch(spark, short) is None
 
 
-def test_nexmark_goes_on_where_it_was_after_a_restart(spark: SparkSession, tmp_path: Path):
-    source = NexmarkSource(
-        NexmarkGenerator("bid", events=50_000),
-        Schema.of(auction="BIGINT", ts="TIMESTAMP"),
-        paced=False,
-        rows_per_tick=9_200,
-    )
-    with running(source.splits(spark), tmp_path / "checkpoint") as batches:
-        first = batches.splits(lambda found: len(found) >= 2)
-    with running(source.splits(spark), tmp_path / "checkpoint") as batches:
-        rest = batches.splits(source.ends_with)
-    done = {(s["from"], s["to"]) for batch in [*first, *rest] for s in batch}
-    assert sorted(done) == [(i, i + 10_000) for i in range(0, 50_000, 10_000)]
+def numbers(folder: Path, step: int) -> None:
+    """A file with ten rows of each step, in several row groups."""
+    table = pa.table({"at": pa.array(range(10 * step, 10 * step + 10), pa.int64())})
+    pq.write_table(table, folder / f"_{step}.parquet", row_group_size=2)
+    (folder / f"_{step}.parquet").rename(folder / f"part {step}.parquet")
 
 
-def test_rate_and_memory(spark: SparkSession, tmp_path: Path):
-    rate = RateSource(rows_per_second=1000, rows=300)
-    with running(rate.splits(spark), tmp_path / "rate") as batches:
-        found = batches.splits(rate.ends_with)
-    assert [row["value"] for batch in found for row in read(rate, batch)] == list(range(300))
-    memory = MemorySource(SCHEMA)
-    memory.push([(1, "a", datetime(2026, 1, 1))])
-    with running(memory.splits(spark), tmp_path / "memory") as batches:
-        batches.splits(lambda found: len(found) == 1)
-        memory.push([(2, "b", datetime(2026, 1, 1))], frontier=5)
-        found = batches.splits(lambda found: len(found) == 2)
-    assert [row["x"] for batch in found for row in read(memory, batch)] == [1, 2]
+def go_on(tmp_path: Path, folder: Path, **runner: Any) -> tuple[int, list[int]]:
+    """An engine goes on with what is in the folder: its last tick, and all that has come out up to now."""
+    with hw.connect(checkpoint=tmp_path / "checkpoint", shards=2, small_tick=0, **runner) as engine:
+        engine.sql(f"CREATE STREAM s (at BIGINT) SOURCE parquet('{folder}', rows_per_tick => 4) ORDERED BY at IN ORDER")
+        engine.sql("SELECT DISTINCT at FROM s [NOW]", name="all").start(hw.sinks.parquet(tmp_path / "answers"))
+        engine.run_to_end(end_streams=False)
+        assert {engine._core.manifest.counts["s"][kind] for kind in ("late", "bad")} == {0}
+        ticks = engine._core.manifest.tick
+    tables = [pq.read_table(path) for path in sorted((tmp_path / "answers").rglob("*.parquet"))]
+    return ticks, sorted(at for table in tables for at in table["at"].to_pylist())
+
+
+def test_who_reads_a_folder_may_change_and_nothing_is_lost_or_doubled(session: SessionHandle, tmp_path: Path):
+    """On Spark, in process, on Spark again, a part of a file a tick: how far it has been read is the engine's to know."""
+    folder = tmp_path / "a folder with 100% ümlauts"
+    folder.mkdir()
+    numbers(folder, 0)
+    runners: list[dict[str, Any]] = [{"spark": session.spark}, {"runner": "inprocess"}, {"spark": session.spark}]
+    for step, runner in enumerate(runners, 1):
+        ticks, found = go_on(tmp_path, folder, **runner)
+        assert found == list(range(10 * step - 2)), "all that is known to be over"
+        assert ticks >= 3 * step, "four rows a tick at most"
+        numbers(folder, step)
 
 
 def test_lines_of_a_socket(spark: SparkSession, tmp_path: Path):

@@ -130,6 +130,7 @@ def test_shrinking_finds_the_element_and_the_operator_that_matter():
     assert describe(smallest).splitlines() == [
         "seed 1",
         "Distinct()",
-        "  Source(name='s', columns=(x STRING), chronons=False, revisable=True, unordered=False, checked=False)",
+        "  Source(name='s', columns=(x STRING), chronons=False, revisable=True, unordered=False, checked=False, "
+        "events=False, key=())",
         "s(x STRING): b 2-5, b 2-5>4",
     ]

@@ -6,55 +6,15 @@ other columns, the conditions that AND connects) follows from its tokens alone: 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 import pyarrow as pa
-from attrs import evolve, frozen
+from attrs import evolve
 
 from headwater.algebra.nodes import Scalar
+from headwater.model.expression_text import CLOSING, OPENING, Token, closing, split_at_and, tokens, without_parentheses
 from headwater.model.schema import Field
-
-_TOKEN = re.compile(
-    r"""(?P<space>\s+)
-      | (?P<string>'(?:[^']|'')*')
-      | (?P<name>"(?:[^"]|"")*")
-      | (?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)
-      | (?P<word>[^\W\d]\w*)
-      | (?P<sign><=|>=|<>|!=|==|\|\||::|->>?|:=|.)""",
-    re.VERBOSE | re.DOTALL,
-)
-_OPENING, _CLOSING = "([{", ")]}"
-
-
-@frozen
-class Token:
-    """A piece of the text: ``kind`` is string, name (in double quotes), number, word or sign."""
-
-    kind: str
-    text: str
-    start: int
-    end: int
-
-    @property
-    def name(self) -> str:
-        """The column (or function, or field) that a token in double quotes means."""
-        return self.text[1:-1].replace('""', '"')
-
-    def is_word(self, *words: str) -> bool:
-        return self.kind == "word" and self.text.upper() in words
-
-
-@lru_cache(maxsize=4096)
-def tokens(sql: str) -> tuple[Token, ...]:
-    """The text in pieces, without the white space between them.
-
-    >>> [t.text for t in tokens('"x" >= 1.5')]
-    ['"x"', '>=', '1.5']
-    """
-    found = _TOKEN.finditer(sql)
-    return tuple(Token(str(m.lastgroup), m.group(), m.start(), m.end()) for m in found if m.lastgroup != "space")
 
 
 @lru_cache(maxsize=4096)
@@ -121,7 +81,7 @@ def over(scalar: Scalar, replacements: Mapping[str, Scalar]) -> Scalar:
     sources = [replacements.get(name, Scalar("", scalar.type, (name,))) for name in scalar.columns]
     columns = dict.fromkeys(c for s in sources for c in s.columns)
     functions = dict.fromkeys([*scalar.functions, *(f for s in sources for f in s.functions)])
-    sql = _without_parentheses("".join(pieces))
+    sql = without_parentheses("".join(pieces))
     return evolve(scalar, sql=sql, columns=tuple(columns), functions=tuple(functions))
 
 
@@ -141,29 +101,7 @@ def _is_atom(sql: str) -> bool:
     if len(listed) == 1:
         return True
     first = 1 if listed[0].kind in ("word", "name") and not listed[0].is_word("NOT") else 0
-    return _closing(listed, first) == len(listed) - 1
-
-
-def _closing(listed: Sequence[Token], opening: int) -> int | None:
-    """Where the parenthesis that opens there closes."""
-    if opening >= len(listed) or listed[opening].text != "(":
-        return None
-    depth = 0
-    for i in range(opening, len(listed)):
-        depth += (listed[i].text in _OPENING and listed[i].kind == "sign") - (
-            listed[i].text in _CLOSING and listed[i].kind == "sign"
-        )
-        if depth == 0:
-            return i
-    return None
-
-
-def _without_parentheses(sql: str) -> str:
-    listed = tokens(sql)
-    while listed and listed[0].text == "(" and _closing(listed, 0) == len(listed) - 1 and len(listed) > 2:
-        sql = sql[listed[1].start : listed[-2].end]
-        listed = tokens(sql)
-    return sql
+    return closing(listed, first) == len(listed) - 1
 
 
 # -- conditions -------------------------------------------------------------------------------------------------------
@@ -175,11 +113,30 @@ def conjuncts(predicate: Scalar) -> list[Scalar]:
     >>> [c.sql for c in conjuncts(Scalar('("x" BETWEEN 1 AND 2) AND ("y" = 1 OR "x" = 2)', pa.bool_(), ("x", "y")))]
     ['"x" BETWEEN 1 AND 2', '"y" = 1 OR "x" = 2']
     """
-    sql = _without_parentheses(predicate.sql)
-    parts = _split(sql)
+    sql = without_parentheses(predicate.sql)
+    parts = split_at_and(sql)
     if len(parts) == 1:
         return [evolve(predicate, sql=sql)]
     return [c for part in parts for c in conjuncts(_part(predicate, part))]
+
+
+_READING = ("REGEXP_REPLACE", "REPLACE", "TRIM", "CASE", "TRUNC")
+"""How the operand of a CAST begins that reads text or cuts a number off (``language/casts``)."""
+_FAILING = ("DECODE", "FROM_BASE64", "UNHEX", "ERROR")
+
+
+@lru_cache(maxsize=4096)
+def can_fail(scalar: Scalar) -> bool:
+    """May a value stop the query: text that is read, a number that is cut, a function of the user's?
+
+    Such a condition must not meet rows that another one or a join would have dropped, so it stays behind them. Overflow of
+    arithmetic is not counted: it would keep most conditions where they are.
+    """
+    if scalar.functions:
+        return True
+    listed = tokens(scalar.sql)
+    casts = any(a.is_word("CAST") and b.is_word(*_READING) for a, b in zip(listed, listed[2:], strict=False))
+    return casts or any(t.is_word(*_FAILING) for t in listed)
 
 
 def conjunction(predicates: Iterable[Scalar]) -> Scalar:
@@ -208,39 +165,13 @@ def _part(whole: Scalar, sql: str) -> Scalar:
 
 
 @lru_cache(maxsize=4096)
-def _split(sql: str) -> tuple[str, ...]:
-    """The text at the ANDs outside of parentheses, CASE … END and BETWEEN … AND; whole if an OR stands beside them."""
-    listed = tokens(sql)
-    depth = between = 0
-    cuts: list[Token] = []
-    for token in listed:
-        if (token.kind == "sign" and token.text in _OPENING) or token.is_word("CASE"):
-            depth += 1
-        elif (token.kind == "sign" and token.text in _CLOSING) or token.is_word("END"):
-            depth -= 1
-        elif depth:
-            continue
-        elif token.is_word("OR"):
-            return (sql,)
-        elif token.is_word("BETWEEN"):
-            between += 1
-        elif token.is_word("AND") and between:
-            between -= 1
-        elif token.is_word("AND"):
-            cuts.append(token)
-    starts = [0, *(c.end for c in cuts)]
-    ends = [*(c.start for c in cuts), len(sql)]
-    return tuple(sql[a:b].strip() for a, b in zip(starts, ends, strict=True))
-
-
-@lru_cache(maxsize=4096)
 def _is_loose(sql: str) -> bool:
     """Does an OR stand outside of parentheses, so that AND would bind stronger?"""
     depth = 0
     for token in tokens(sql):
-        if (token.kind == "sign" and token.text in _OPENING) or token.is_word("CASE"):
+        if (token.kind == "sign" and token.text in OPENING) or token.is_word("CASE"):
             depth += 1
-        elif (token.kind == "sign" and token.text in _CLOSING) or token.is_word("END"):
+        elif (token.kind == "sign" and token.text in CLOSING) or token.is_word("END"):
             depth -= 1
         elif depth == 0 and token.is_word("OR"):
             return True
@@ -252,7 +183,7 @@ _EQUALS = ("=", "==")
 
 def equal_columns(predicate: Scalar) -> tuple[str, str] | None:
     """The two columns of ``"a" = "b"``; None if the condition is another one."""
-    listed = tokens(_without_parentheses(predicate.sql))
+    listed = tokens(without_parentheses(predicate.sql))
     if len(listed) == 3 and listed[1].text in _EQUALS and listed[0].kind == listed[2].kind == "name":
         return listed[0].name, listed[2].name
     return None
@@ -260,7 +191,7 @@ def equal_columns(predicate: Scalar) -> tuple[str, str] | None:
 
 def compared_with_number(predicate: Scalar) -> tuple[str, str, int] | None:
     """Column, comparison and number of ``"n" <= 3`` or ``3 >= "n"``; None if the condition is another one."""
-    listed = tokens(_without_parentheses(predicate.sql))
+    listed = tokens(without_parentheses(predicate.sql))
     if len(listed) != 3 or listed[1].text not in _MIRRORED:
         return None
     left, sign, right = listed

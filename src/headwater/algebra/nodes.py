@@ -105,7 +105,8 @@ class Source(Plan):
     """A registered stream.
 
     ``chronons``: every element is valid for one instant; ``revisable``: elements may be adjusted; ``unordered``: a change
-    may come before the element that it changes; ``checked``: one that does is a mistake.
+    may come before the element that it changes; ``checked``: one that does is a mistake. ``events``: its rows are made of
+    change events, each valid from its event until the next one: of the ``key``, if the table has one.
     """
 
     name: str
@@ -114,6 +115,8 @@ class Source(Plan):
     revisable: bool = True
     unordered: bool = False
     checked: bool = False
+    events: bool = False
+    key: tuple[str, ...] = ()
 
     def _schema(self) -> Schema:
         return self.columns

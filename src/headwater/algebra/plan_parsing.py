@@ -129,7 +129,10 @@ def _source(cursor: Cursor) -> n.Plan:
     chronons = cursor.accept("chronons")
     revisable = not cursor.accept("final")
     unordered, checked = cursor.accept("unordered"), cursor.accept("checked")
-    return n.Source(name, columns, chronons=chronons, revisable=revisable, unordered=unordered, checked=checked)
+    events = cursor.accept("events")
+    key = cursor.listed(lambda: cursor.column(columns)) if events and cursor.accept("key") else ()
+    flags = {"chronons": chronons, "revisable": revisable, "unordered": unordered, "checked": checked}
+    return n.Source(name, columns, **flags, events=events, key=key)
 
 
 def _constant(cursor: Cursor) -> n.Plan:

@@ -121,6 +121,8 @@ def _line(plan: n.Plan) -> str:
 def _(plan: n.Source) -> str:
     flags = f"{' chronons' if plan.chronons else ''}{'' if plan.revisable else ' final'}"
     flags += f"{' unordered' if plan.unordered else ''}{' checked' if plan.checked else ''}"
+    if plan.events:
+        flags += " events" + (f" key {_names(plan.key)}" if plan.key else "")
     return f"source {_plain(plan.name)} {_schema(plan.columns)}{flags}"
 
 

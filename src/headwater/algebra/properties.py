@@ -117,6 +117,16 @@ def is_chronon(plan: n.Plan) -> bool:
     return properties(plan).chronon
 
 
+def begins_once(plan: n.Plan) -> bool:
+    """Do all rows of a group begin at one instant, and never end? Then nothing need be remembered of it afterwards."""
+    match plan:
+        case n.Aggregate(input=below, keys=keys):
+            return properties(below).times.begin_once(keys)
+        case n.Distinct(input=below):
+            return properties(below).times.begin_once(plan.schema.names)
+    return False
+
+
 # -- snapshot-reducibility ------------------------------------------------------------------------------------------
 
 _WINDOWS = {n.TimeWindow, n.RowWindow, n.HopWindow, n.SessionWindow}
@@ -187,4 +197,6 @@ def unbounded_state(plan: n.Plan) -> list[n.Plan]:
 
 def keeps_for_ever(node: n.Plan) -> bool:
     """Does the state of this one node grow for ever?"""
-    return not isinstance(node, _KEEPS_NOTHING) and any(properties(child).accumulates for child in node.inputs)
+    if isinstance(node, _KEEPS_NOTHING) or begins_once(node):
+        return False
+    return any(properties(child).accumulates for child in node.inputs)

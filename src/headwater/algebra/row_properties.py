@@ -121,7 +121,8 @@ def _rows(plan: n.Plan, *inputs: Rows) -> Rows:
 
 @_rows.register
 def _(plan: n.Source) -> Rows:
-    return Rows(plan.columns)
+    """Of a table that is made of change events each key has one row at a time."""
+    return _made(plan.columns, [frozenset(plan.key)]) if plan.events and plan.key else Rows(plan.columns)
 
 
 _EXACT = frozenset(map(sql_type, ("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "STRING", "DATE", "TIMESTAMP")))

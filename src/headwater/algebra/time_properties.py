@@ -7,11 +7,12 @@ holds for the elements that are left when all retractions are settled.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from headwater.algebra import nodes as n
+from headwater.algebra.expressions import plain_column
 from headwater.algebra.row_properties import Rows
 from headwater.model.time import INFINITY
 
@@ -31,6 +32,12 @@ class Times:
     """Does every element end?"""
     accumulates: bool = False
     """May more and more rows be valid at once, however long the stream runs?"""
+    starts_by: frozenset[str] = frozenset()
+    """Columns each of which says when an element begins: the end of its session, of its window."""
+
+    def begin_once(self, columns: Iterable[str]) -> bool:
+        """Do all elements that agree in these columns begin at one instant, and never end?"""
+        return self.lifetime == INFINITY and not self.starts_by.isdisjoint(columns)
 
 
 def times_of(plan: n.Plan, inputs: Sequence[Times], rows: Rows) -> Times:
@@ -38,13 +45,31 @@ def times_of(plan: n.Plan, inputs: Sequence[Times], rows: Rows) -> Times:
     alone = _ONE_ROW in rows.keys
     if isinstance(plan, n.Await):
         return inputs[0]
+    starts_by = _starts_by(plan, inputs)
     if isinstance(plan, _INTERVALS_AS_THEY_ARE) and not alone:
-        return inputs[0]
+        return evolve(inputs[0], starts_by=starts_by)
     lifetime = _lifetime(plan, inputs)
     # One length for all, or one row at a time: then who begins first ends first.
     ordered = lifetime is not None or alone or _keeps_end_order(plan, inputs)
     ends = _ends(plan, inputs) if lifetime is None else lifetime < INFINITY
-    return Times(lifetime, ordered, ends, not alone and _accumulates(plan, inputs))
+    return Times(lifetime, ordered, ends, not alone and _accumulates(plan, inputs), starts_by)
+
+
+def _starts_by(plan: n.Plan, inputs: Sequence[Times]) -> frozenset[str]:
+    match plan:
+        case n.SessionWindow(end=end):  # valid from the session's end on
+            return frozenset({end})
+        case n.HopWindow(start=start, end=end):
+            return frozenset({start, end})
+        case n.Filter() | n.Granularity():  # one instant goes up to one multiple of the granule
+            return inputs[0].starts_by
+        case n.Project(expressions=expressions):
+            return frozenset(name for name, scalar in expressions if plain_column(scalar) in inputs[0].starts_by)
+        case n.Distinct() if inputs[0].begin_once(plan.schema.names):
+            return inputs[0].starts_by
+        case n.Aggregate(keys=keys) if inputs[0].begin_once(keys):
+            return inputs[0].starts_by.intersection(keys)
+    return frozenset()
 
 
 def _lifetime(plan: n.Plan, inputs: Sequence[Times]) -> int | None:
@@ -55,6 +80,10 @@ def _lifetime(plan: n.Plan, inputs: Sequence[Times]) -> int | None:
             return INFINITY
         case n.Filter() | n.Project():
             return inputs[0].lifetime
+        case n.Distinct() if inputs[0].begin_once(plan.schema.names):
+            return INFINITY
+        case n.Aggregate(keys=keys) if inputs[0].begin_once(keys):
+            return INFINITY
         case n.Union():
             return inputs[0].lifetime if inputs[0].lifetime == inputs[1].lifetime else None
         case n.Join(kind=n.JoinKind.INNER):  # what two intervals share is no longer than either

@@ -40,6 +40,8 @@ class StateCase:
     rows_a_key: int = 10
     by_rows: bool = False
     """Elements live until so many later ones of their key have come, not for a time."""
+    fill_at_once: bool = False
+    """All that is there before the measured ticks begins at one instant: as many keys hold back that one."""
 
 
 _CALLS = [Call("COUNT", "n", pa.int64()), Call("SUM", "total", pa.float64(), "price")]
@@ -60,6 +62,14 @@ CASES = (
         (BID,),
         by_rows=True,
     ),
+    StateCase(
+        "last row a key, filled at one instant",
+        lambda: RowWindowOperator(BID, 1, partition=["auction"], speculative=False),
+        (BID,),
+        rows_a_key=1,
+        by_rows=True,
+        fill_at_once=True,
+    ),
 )
 
 
@@ -75,6 +85,8 @@ def _ticks(case: StateCase, live: int) -> Iterator[tuple[tuple[Delta, ...], tupl
         *((DELTA, True) for _ in range(_TICKS)),
     ]:
         start = (at + np.arange(size)) * _STEP
+        if case.fill_at_once and at < sum(sizes):
+            start[:] = 0
         at += size
         deltas = []
         for side, schema in enumerate(case.schemas):

@@ -38,11 +38,12 @@ def run(console: Console, *, seconds: float, rate: int, runner: str) -> None:
             engine = _connect(console, runner)
         except KeyboardInterrupt:
             return
-        try:
-            with interruptible():
+        with interruptible() as interrupts:
+            try:
                 _show(engine, demo_script(rate, datetime.now(UTC)), console, seconds)
-        finally:
-            _close(engine)
+            finally:
+                interrupts.closing = True
+                _close(engine)
 
 
 def demo_script(rate: int, since: datetime) -> str:

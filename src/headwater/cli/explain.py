@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headwater.errors import InputError
 from headwater.language.introspection import Explain, ExplainFormat, ExplainLevel
-from headwater.language.script import Script
+from headwater.language.script import Script, no_query
 from headwater.optimizer.optimize import rules
 from headwater.runtime.replay import load_script, shown
 
 
-def script_text(path: Path, level: str, form: str, *, verbose: bool) -> str:
+def script_text(path: Path, level: str, form: str, *, verbose: bool, python_functions: bool = True) -> str:
     """The answers to the script's questions; or else its queries explained, each under its name if there are several."""
-    script = load_script(path)
+    script = load_script(path, python_functions=python_functions)
     if script.answers:
         return "\n\n".join(shown(answer, script.settings) for answer in script.answers)
     requests = _requests(script, ExplainLevel(level), ExplainFormat(form), verbose=verbose)
@@ -25,7 +24,7 @@ def script_text(path: Path, level: str, form: str, *, verbose: bool) -> str:
 def _requests(script: Script, level: ExplainLevel, form: ExplainFormat, *, verbose: bool) -> list[Explain]:
     queries = [script.result] if script.result else list(script.named)
     if not queries:
-        raise InputError("NO_QUERY", "the script has no query", hint="Add a SELECT, or CREATE STREAM name AS SELECT …")
+        raise no_query(script)
     return [Explain(q.name, q.plan, level, form, verbose, q.consistency) for q in queries]
 
 

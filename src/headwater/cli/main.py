@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from headwater import __version__
+from headwater.settings import MOST_SHARDS
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -36,6 +37,16 @@ class Consistency(StrEnum):
     MIDDLE = "middle"
 
 
+class Emit(StrEnum):
+    CLOSE = "close"
+    START = "start"
+
+
+Shards = Annotated[
+    int | None, typer.Option("--shards", min=1, max=MOST_SHARDS, help="Into how many parts keys are split.")
+]
+
+
 def _show_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"headwater {__version__}")
@@ -50,6 +61,12 @@ def _options(
 ) -> None: ...
 
 
+PythonFunctions = Annotated[
+    bool,
+    typer.Option("--python-functions/--no-python-functions", help="May the script run Python code by CREATE FUNCTION?"),
+]
+
+
 @app.command("replay")
 def _replay(
     script: Annotated[Path, typer.Argument(help="SQL script that declares its streams without a source.")],
@@ -60,6 +77,13 @@ def _replay(
         typer.Option(
             "--consistency",
             help="Only final results, or results at once with repairs; if not given: what the query says, else strong.",
+        ),
+    ] = None,
+    emit: Annotated[
+        Emit | None,
+        typer.Option(
+            "--emit",
+            help="Final elements with both ends, or as soon as they begin; if not given: what the query says, else close.",
         ),
     ] = None,
     batch: Annotated[
@@ -73,7 +97,8 @@ def _replay(
     open_ended: Annotated[bool, typer.Option("--open", help="Do not end the streams after the last line.")] = False,
     output: Annotated[Path | None, typer.Option("--output", help="File for the result, instead of stdout.")] = None,
     history: Annotated[bool, typer.Option("--history", help="Print what was valid when, not the elements.")] = False,
-    shards: Annotated[int | None, typer.Option("--shards", min=1, help="Into how many parts keys are split.")] = None,
+    shards: Shards = None,
+    python_functions: PythonFunctions = True,
 ) -> None:
     """Run a script over recorded streams, deterministically and without a wall clock.
 
@@ -89,6 +114,7 @@ def _replay(
 
     options = {
         "consistency": consistency.value if consistency else None,
+        "emit": emit.value if emit else None,
         "batch": batch,
         "open_ended": open_ended,
         "history": history,
@@ -96,16 +122,18 @@ def _replay(
         "shards": shards,
     }
     try:
-        _run_replay(script, recording, output, options)
+        _run_replay(script, recording, output, options, python_functions=python_functions)
     except HeadwaterError as problem:
         _fail(str(problem))
 
 
-def _run_replay(script: Path, recording: Path, output: Path | None, options: dict[str, Any]) -> None:
+def _run_replay(
+    script: Path, recording: Path, output: Path | None, options: dict[str, Any], *, python_functions: bool
+) -> None:
     from headwater.cli.replay import replayed
-    from headwater.runtime.replay import load_script, shown
+    from headwater.runtime.replay import load_script, notices_of_replay, shown
 
-    bound = load_script(script)
+    bound = load_script(script, python_functions=python_functions)
     for answer in bound.answers:  # stdout is for elements
         typer.echo(f"{shown(answer, bound.settings)}\n", err=True)
     text = "".join(f"{line}\n" for line in replayed(bound, recording, **options))
@@ -113,7 +141,7 @@ def _run_replay(script: Path, recording: Path, output: Path | None, options: dic
         sys.stdout.write(text)
     else:
         _write_whole(output, text)
-    for notice in bound.notices:
+    for notice in (*bound.notices, *notices_of_replay(bound)):
         typer.echo(str(notice), err=True)
 
 
@@ -171,17 +199,20 @@ def _run(
     seconds: Annotated[float | None, typer.Option("--seconds", min=0, help="Stop after so long.")] = None,
     once: Annotated[bool, typer.Option("--once", help="Answer everything that is there now, then end.")] = False,
     runner: Annotated[RunnerName, typer.Option("--runner", help="Where it runs.")] = RunnerName.SPARK,
-    shards: Annotated[int | None, typer.Option("--shards", min=1, help="Into how many parts keys are split.")] = None,
+    shards: Shards = None,
     master: Annotated[str | None, typer.Option("--master", help="Spark's master; if not given: this machine.")] = None,
     drop: Annotated[
         list[str] | None, typer.Option("--drop", help="Give up this query of the checkpoint; may come repeatedly.")
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Say every ten seconds how it goes.")] = False,
+    python_functions: PythonFunctions = True,
 ) -> None:
     """Run the queries of a script: every CREATE STREAM name AS …, and the last SELECT as "query".
 
-    It runs until Ctrl-C, or until all its sources have ended. Answers that are final come as rows with _start and
-    _end, those of a query with CONSISTENCY MIDDLE as a changelog.
+    It runs until Ctrl-C, or until all its sources have ended. In the terminal a final row shows as soon as it is known,
+    and its end when that is (EMIT ON START). In files, and as JSON lines for other programs, every row comes once, with
+    _start and _end (EMIT ON CLOSE). A query can choose: EMIT ON START, ON CLOSE or EVERY 1 MINUTE. Answers of a query
+    with CONSISTENCY MIDDLE come as a changelog.
     """
     from headwater.cli import run
     from headwater.errors import HeadwaterError
@@ -199,6 +230,7 @@ def _run(
         master=master,
         drop=tuple(drop or ()),
         verbose=verbose,
+        python_functions=python_functions,
     )
     try:
         run.run(options)
@@ -248,6 +280,7 @@ def _explain(
     form: Annotated[Format, typer.Option("--format", help="How it is shown.")] = Format.TREE,
     verbose: Annotated[bool, typer.Option("--verbose", help="Also columns, properties and the rules used.")] = False,
     rules: Annotated[bool, typer.Option("--rules", help="List the rules of the optimizer.")] = False,
+    python_functions: PythonFunctions = True,
 ) -> None:
     """Show how a script's queries run.
 
@@ -265,7 +298,9 @@ def _explain(
                 "USAGE: there is no script to explain\n  hint:   headwater explain script.sql, or headwater explain --rules."
             )
         else:
-            typer.echo(explain.script_text(script, level.value, form.value, verbose=verbose))
+            typer.echo(
+                explain.script_text(script, level.value, form.value, verbose=verbose, python_functions=python_functions)
+            )
     except HeadwaterError as problem:
         _fail(str(problem))
 
@@ -274,6 +309,7 @@ class Bench(StrEnum):
     KERNELS = "kernels"
     STATE = "state"
     DRIFT = "drift"
+    FILES = "files"
     PLANNER = "planner"
     ENGINE = "engine"
     TIME = "time"
@@ -286,6 +322,7 @@ def _bench(
         Bench,
         typer.Argument(
             help="kernels: rows a second an operator; state: ticks as it grows; drift: a long sum; planner: text to plan; "
+            "files: a folder as it fills; "
             "engine: all of it, beside Spark, Flink and DuckDB; time: how soon rows are final, simulated; "
             "consistency: what each level costs and brings."
         ),
@@ -350,6 +387,10 @@ def _run_bench(what: Bench, rows: int | None) -> Table:
         from headwater.bench import drift
 
         return drift.run(rows or 10_000_000)
+    if what is Bench.FILES:
+        from headwater.bench import files
+
+        return files.run()
     from headwater.bench import state
 
     return state.run(tuple(size for size in state.LIVE if size <= (rows or state.LIVE[-1])))
@@ -374,5 +415,22 @@ def _fail(message: str) -> NoReturn:
 
 
 def main() -> None:
-    """The entry point."""
-    app()
+    """The entry point. What cannot be written is a message; that nobody reads any more is not worth one."""
+    try:
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        _forsake_stdout()
+        sys.exit(0)
+    except OSError as problem:
+        _forsake_stdout()
+        where = f' "{problem.filename}"' if problem.filename else " its output, or what it keeps"
+        typer.echo(f"UNWRITABLE: could not write{where}: {problem.strerror or problem}", err=True)
+        sys.exit(USER_ERROR)
+
+
+def _forsake_stdout() -> None:
+    """Or Python complains of it once more at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

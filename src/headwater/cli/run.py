@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import threading
@@ -16,10 +17,11 @@ from headwater.algebra.nodes import Source
 from headwater.cli.terminal import interruptible, is_terminal, messages, say
 from headwater.errors import HeadwaterError, InputError
 from headwater.language.binder import bind_script
-from headwater.language.catalog import Kind, Stream
-from headwater.language.script import Script
+from headwater.language.catalog import Catalog, Stream
+from headwater.language.script import Script, no_query
 from headwater.runtime.replay import read_script
 from headwater.sources.connectors import make_source
+from headwater.state.folder_names import folder_name
 
 if TYPE_CHECKING:
     from headwater.engine import Engine
@@ -47,6 +49,7 @@ class Options:
     master: str | None = None
     drop: tuple[str, ...] = ()
     verbose: bool = False
+    python_functions: bool = True
 
 
 class _OutputClosed(HeadwaterError):  # noqa: N818 - not a failure
@@ -58,24 +61,31 @@ class _OutputClosed(HeadwaterError):  # noqa: N818 - not a failure
 
 def run(options: Options) -> None:
     """Run the script; whatever is wrong with it is said before anything starts."""
+    if options.seconds is not None and math.isnan(options.seconds):
+        raise InputError("WRONG_OPTION", "--seconds cannot be nan", hint="It is a number of seconds.")
     text = read_script(options.script)
-    _check(bind_script(text), options)
+    _check(bind_script(text, Catalog(python_functions=options.python_functions)), options)
     make_sink = _sinks(options)
     with messages(verbose=options.verbose):
         engine = _connect(options)
-        try:
-            with interruptible():
+        with interruptible() as interrupts:
+            try:
                 _run(engine, text, options, make_sink)
-        except _OutputClosed:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains at its end
-        finally:
-            _close(engine)
+            except _OutputClosed:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains at its end
+            finally:
+                interrupts.closing = True
+                _close(engine)
 
 
 def _connect(options: Options) -> Engine:
     from headwater.engine import connect
 
-    settings = {"checkpoint": options.checkpoint, "shards": options.shards}
+    settings = {
+        "checkpoint": options.checkpoint,
+        "shards": options.shards,
+        "python_functions": options.python_functions,
+    }
     if options.runner == "inprocess":
         return connect(runner="inprocess", **settings)
     say(f"starting Spark on {options.master or 'this machine'} …")
@@ -95,12 +105,13 @@ def _run(engine: Engine, text: str, options: Options, make_sink: Callable[[str],
         say(f"{answer}\n")
     for notice in found.notices:
         say(str(notice))
+    done = _Done(engine)
     _start(engine, found.queries, options, make_sink)
     try:
         if options.once or (engine.finite and options.seconds is None):
             ends = engine.finite or options.checkpoint is None
             engine.run_to_end(progress=is_terminal(stderr=True), end_streams=ends)
-            _say_done(engine, "" if ends else "; the streams stay open for the next run")
+            done.say("" if ends else "; the streams stay open for the next run")
         else:
             limit = "" if options.seconds is None else f" for {options.seconds:g} seconds"
             many = len(found.queries)
@@ -108,9 +119,11 @@ def _run(engine: Engine, text: str, options: Options, make_sink: Callable[[str],
                 say(str(notice))
             say(f"running {many} {'query' if many == 1 else 'queries'}{limit}; Ctrl-C ends it")
             engine.wait(options.seconds)
-            _say_done(engine)
+            done.say()
     except KeyboardInterrupt:
-        _say_done(engine, "; the same command goes on from here" if options.checkpoint else "")
+        engine.close()  # the tick that runs is finished first: what is told is what is committed
+        kept = f"; tick {engine.progress().tick:,} is committed: the same command goes on from here"
+        done.say(kept if options.checkpoint else "")
 
 
 def _start(engine: Engine, queries: tuple[Query, ...], options: Options, make_sink: Callable[[str], Sink]) -> None:
@@ -134,22 +147,30 @@ def _start(engine: Engine, queries: tuple[Query, ...], options: Options, make_si
             )
 
 
-def _say_done(engine: Engine, more: str = "") -> None:
-    now = engine.progress()
-    out = ", ".join(f"{q.query} {q.rows_out:,}" for q in now.queries)
-    late = f", {now.late_rows:,} late" if now.late_rows else ""
-    bad = f", {now.bad_rows:,} malformed" if now.bad_rows else ""
-    say(f"{now.rows:,} rows in{late}{bad}; out: {out}{more}")
+class _Done:
+    """Says in the end what this run has done; a checkpoint counts from its own beginning."""
+
+    def __init__(self, engine: Engine) -> None:
+        """To be made before anything runs."""
+        self._engine, self._before = engine, engine.progress()
+
+    def say(self, more: str = "") -> None:
+        now, before = self._engine.progress(), self._before
+        out = ", ".join(f"{q.query} {q.rows_out:,}" for q in now.queries)
+        rows, late, bad = (getattr(now, what) - getattr(before, what) for what in ("rows", "late_rows", "bad_rows"))
+        apart = "".join(f", {n:,} {what}" for n, what in ((late, "late"), (bad, "malformed")) if n)
+        say(f"{rows:,} {'row' if rows == 1 else 'rows'} in{apart}; out: {out}{more}")
+        for line in now.lost(since=before):
+            say(line)
 
 
 # -- before anything starts -------------------------------------------------------------------------------------------
 
 
 def _check(script: Script, options: Options) -> None:
-    queries = [q for q in script.named if (e := script.catalog.get(q.name)) and e.kind is not Kind.VIEW]
-    queries += [script.result] if script.result is not None else []
+    queries = script.queries
     if not queries:
-        raise InputError("NO_QUERY", "the script has no query", hint="Add a SELECT, or CREATE STREAM name AS SELECT …")
+        raise no_query(script)
     names = [q.name.casefold() for q in queries]
     for name in names:
         if names.count(name) > 1:
@@ -183,7 +204,7 @@ def _sinks(options: Options) -> Callable[[str], Sink]:
         if form not in FILES:
             raise InputError("WRONG_FORMAT", f'files cannot have the format "{form}"', hint=f"Write {_either(FILES)}.")
         make, output = {"parquet": sinks.parquet, "csv": sinks.csv, "json": sinks.json}[form], options.output
-        return lambda name: make(output / name)
+        return lambda name: make(output / folder_name(name))
     if options.discard:
         return lambda name: sinks.noop()
     form = options.format or (TABLE if is_terminal() else LINES)

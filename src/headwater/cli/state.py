@@ -19,21 +19,21 @@ from headwater.state.manifest import state_segments
 def read_state(folder: str | Path) -> dict[str, Any]:
     """All of it as plain values: what ``--format json`` prints."""
     checkpoint = Checkpoint(folder)
-    ticks = checkpoint.ticks()
-    if not ticks:
+    newest = checkpoint.newest()
+    if newest is None:
         raise InputError(
             "NO_CHECKPOINT",
             f'there is no checkpoint in "{folder}"',
             detail="" if checkpoint.folder.exists() else "There is no such folder.",
             hint="Name the folder that was given as --checkpoint, or to connect(checkpoint=…).",
         )
-    manifest = checkpoint.read(ticks[-1])
+    manifest = checkpoint.read(newest)
     return {
         "checkpoint": str(folder),
         "format": FORMAT,
         "tick": manifest.tick,
         "shards": manifest.shards,
-        "manifests": ticks,
+        "manifests": checkpoint.ticks(),
         "streams": _streams(manifest),
         "queries": _queries(manifest),
         "operators": _operators(manifest),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import NoReturn
 
 import typer
 
@@ -27,31 +29,59 @@ def messages(*, verbose: bool) -> Iterator[None]:
     log, handler = logging.getLogger("headwater"), _OnStderr()
     before = log.level
     log.addHandler(handler)
+    others = logging.NullHandler()  # or whoever logs first makes one that prints
+    logging.getLogger().addHandler(others)
     log.setLevel(logging.INFO if verbose else logging.WARNING)
     try:
         yield
     finally:
         log.removeHandler(handler)
+        logging.getLogger().removeHandler(others)
         log.setLevel(before)
 
 
+class Interrupts:
+    """Ctrl-C ends the command after the tick that runs; a second one at once. SIGTERM does as Ctrl-C does."""
+
+    def __init__(self) -> None:
+        self._asked = 0
+        self.closing = False
+        """It is ending already, so the first one has nothing to interrupt."""
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        self._asked += 1
+        if self._asked > 1:
+            _end_at_once(number)
+        if not self.closing:
+            raise KeyboardInterrupt
+
+
+def _end_at_once(number: int) -> NoReturn:
+    """In the middle of whatever runs: what is committed is safe, and nothing else counts."""
+    from headwater.runtime.spark.farewell import kill_spark
+    from headwater.runtime.temporary import remove_all
+
+    os.write(2, b"headwater: ended at once; what was committed stays\n")
+    kill_spark()
+    remove_all()
+    os._exit(128 + number)
+
+
 @contextmanager
-def interruptible() -> Iterator[None]:
-    """SIGTERM ends the command as Ctrl-C does, so that nothing is left behind.
+def interruptible() -> Iterator[Interrupts]:
+    """Inside, signals end the command so that nothing is left behind; closing belongs inside.
 
     To be entered after Spark has started, which has a handler of its own that first asks the JVM.
     """
+    interrupt = Interrupts()
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield interrupt
         return
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
 
     names = (signal.SIGINT, signal.SIGTERM)
     before = {name: signal.signal(name, interrupt) for name in names}
     try:
-        yield
+        yield interrupt
     finally:
         for name, handler in before.items():
             signal.signal(name, handler)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from attrs import evolve
 
+from headwater.clock.along import credible
 from headwater.clock.bounds import is_at_least_as_tight, joined
 from headwater.clock.progress import Progress
 from headwater.clock.rules import Rules, StreamRules
@@ -38,7 +39,11 @@ def _incoming(rules: Rules, laggard: str) -> dict[str, tuple]:
     """All that others say of a stream, and how soon."""
     leaders = {i for i, j in (*rules.bounds, *rules.row_bounds) if j == laggard}
     return {
-        i: (rules.bounds.get((i, laggard), ()), rules.row_bounds.get((i, laggard), ()), rules.streams[i].low)
+        i: (
+            rules.bounds.get((i, laggard), ()),
+            rules.row_bounds.get((i, laggard), ()),
+            rules.streams[i].low if i in rules.streams else 0,
+        )
         for i in leaders
     }
 
@@ -63,7 +68,7 @@ def _is_looser(old: Rules, new: Rules, name: str) -> bool:
 
 def _adjusted(old: Rules, new: Rules, name: str, before: Progress) -> Progress:
     a, b = old.streams[name], new.streams[name]
-    found = before if a.estimated == b.estimated else evolve(before, estimator=Progress.of(b).estimator)
+    found = before if a.estimated == b.estimated else before.learning_anew(b)
     if _is_looser(old, new, name):
         parts = tuple((part, track.without_raises()) for part, track in found.parts)
         found = evolve(found, floor=found.floor.without_raises(), parts=parts)
@@ -84,13 +89,15 @@ def _offered_again(rules: Rules, name: str, its: Progress, progress: Mapping[str
     floor = its.floor
     if own.latency is not None:
         for after, lag in joined(own.own, own.partition_skew):
-            floor = _offered(floor, now + after + own.latency, its.newest, lag, own.text(PARTITION_SKEW))
+            newest = credible(own, its.newest, now)
+            floor = _offered(floor, now + after + own.latency, newest, lag, own.text(PARTITION_SKEW))
         for (leader, laggard), bounds in rules.bounds.items():
             if laggard == name and leader in progress:
                 for bound in bounds:
                     due = now + bound.after + own.latency
                     reason = rules.reason(leader, name, bound)
-                    floor = _offered(floor, due, progress[leader].newest, bound.lag, reason)
+                    newest = credible(rules.streams[leader], progress[leader].newest, now)
+                    floor = _offered(floor, due, newest, bound.lag, reason)
     return evolve(its, floor=floor, parts=parts)
 
 
@@ -98,7 +105,8 @@ def _own_again(rules: Rules, own: StreamRules, track: Track, now: int) -> Track:
     for bound in rules.usable(own.name, own.name):
         wait = 0 if own.ordered and bound.after == 0 else own.latency or 0
         reason = rules.reason(own.name, own.name, bound)
-        track = _offered(track, now + bound.after + wait, track.newest, bound.lag, reason)
+        newest = credible(own, track.newest, now)
+        track = _offered(track, now + bound.after + wait, newest, bound.lag, reason)
     return track
 
 

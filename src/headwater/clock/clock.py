@@ -12,13 +12,16 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
+from headwater.clock.along import credible
 from headwater.clock.altered import altered
 from headwater.clock.domains import Domain, domains_of
+from headwater.clock.lags import ACROSS, packs
 from headwater.clock.progress import STAMPED, Progress
 from headwater.clock.ring import newest_at
 from headwater.clock.rules import Rules
 from headwater.clock.seen import Seen
 from headwater.clock.silence import next_silence, silenced
+from headwater.clock.staircase import Step
 from headwater.clock.taking import sent_by
 from headwater.clock.view import Heartbeat, heartbeats
 from headwater.model.time import BEGINNING
@@ -71,14 +74,16 @@ class Clock:
             name: before.taken(self.rules.streams[name], self.rules, seen.get(name, ()), self.now, now, upto[name])
             for name, before in self.progress.items()
         }
+        groups = tuple(frozenset(group) for group in together)
+        domains = domains_of(self.rules, groups)
         self._offer_across(progress, seen, now)
-        progress = {name: p.fired(now) for name, p in progress.items()}
+        self._learn_across(progress, seen, domains, now)
+        progress = {name: p.fired(self.rules, name, now) for name, p in progress.items()}
         stamped = [name for name, r in self.rules.streams.items() if r.stamped]
         progress.update((name, progress[name].raised(now + 1, STAMPED)) for name in stamped)
         progress.update((name, evolve(progress[name], ended=True)) for name in ended if name in progress)
-        groups = tuple(frozenset(group) for group in together)
-        clock = evolve(self, progress=progress, now=now, together=groups)
-        return evolve(clock, progress=silenced(self.rules, progress, clock.domains()))
+        self._follow_others(progress, domains, now)
+        return evolve(self, progress=silenced(self.rules, progress, domains), now=now, together=groups)
 
     def _offer_across(self, progress: dict[str, Progress], seen: Mapping[str, Sequence[Seen]], now: int) -> None:
         """What the rows of each stream say of the others. Late rows were sent like all others, so they count."""
@@ -87,7 +92,7 @@ class Clock:
         for name, parts in seen.items():
             newest = max((s.newest_of_all for s in parts), default=BEGINNING)
             if name in progress and newest > BEGINNING:
-                sent[name] = sent_by(rules.streams[name], parts, now), newest
+                sent[name] = sent_by(rules.streams[name], parts, now), credible(rules.streams[name], newest, now)
         for leader, laggard in dict.fromkeys((*rules.bounds, *rules.row_bounds)):
             latency = rules.streams[laggard].latency
             if leader in sent and latency is not None:
@@ -101,6 +106,36 @@ class Clock:
                     floor = floor.counting_after(by + latency, counted.rows, newest - counted.lag + 1, reason)
                 if floor is not progress[laggard].floor:
                     progress[laggard] = evolve(progress[laggard], floor=floor)
+
+    def _learn_across(
+        self, progress: dict[str, Progress], seen: Mapping[str, Sequence[Seen]], domains: Iterable[Domain], now: int
+    ) -> None:
+        """How far the rows of each stream are behind the newest that had come of the others before (digest 9.1c)."""
+        for pack in (
+            p for d in domains if len(d.streams) > 1 for p in packs(self.rules.streams, d.streams, self.progress)
+        ):
+            for name in pack.names:
+                its, leader = progress[name], pack.leader(name)
+                rows = [s for s in seen.get(name, ()) if s.newest_of_all > BEGINNING]
+                if its.across is None or leader is None or not rows:
+                    continue
+                known = its.across if its.across.against == pack.names else its.across.anew(pack.names)
+                age = pack.newest(leader) - min(s.oldest_of_all for s in rows) + 1
+                count = sum(s.rows + s.late for s in rows)
+                # A leader that reads a backlog is behind itself: that says nothing of who lags whom.
+                known = known.learn(age, count, now, only_more=progress[leader].behind)
+                progress[name] = evolve(its, across=known)
+
+    def _follow_others(self, progress: dict[str, Progress], domains: Iterable[Domain], now: int) -> None:
+        """What has been learned so, applied to what had come of the others when all of the stream was taken."""
+        for pack in (p for d in domains if len(d.streams) > 1 for p in packs(self.rules.streams, d.streams, progress)):
+            for name in pack.names:
+                its, leader = progress[name], pack.leader(name)
+                if its.across is None or its.across.lag is None or its.across.against != pack.names or leader is None:
+                    continue
+                newest = pack.newest_at(leader, min(now, its.drained))
+                if newest > BEGINNING and not its.ended:
+                    progress[name] = its.raised(newest - its.across.lag + 1, ACROSS)
 
     def ended(self, stream: str) -> Clock:
         """Nothing more comes of a stream."""
@@ -144,10 +179,14 @@ class Clock:
         if self.now is None:
             return None
         now = self.now
-        raises = [(p.next_raise(), p) for p in self.progress.values()]
+        raises = [(self.next_raise(name), p) for name, p in self.progress.items()]
         dues = [step.due for step, p in raises if step is not None and (step.due > now or not p.behind)]
         dues += next_silence(self.rules, self.progress, self.domains(), now)
         return min((max(due, now + 1) for due in dues), default=None)
+
+    def next_raise(self, stream: str) -> Step | None:
+        """What raises the frontier of a stream next if no row comes."""
+        return self.progress[stream].next_raise(self.rules, stream)
 
     def domains(self) -> list[Domain]:
         """Which streams share a time-out."""
@@ -164,7 +203,7 @@ class Clock:
     def describe(self, stream: str) -> list[Heartbeat]:
         """The rows of the view ``heartbeats`` for a stream, one a partition."""
         domain = next((d.streams for d in self.domains() if stream in d.streams), frozenset((stream,)))
-        return heartbeats(stream, self.progress[stream], self.blocked_by(domain))
+        return heartbeats(stream, self.progress[stream], self.next_raise(stream), self.blocked_by(domain))
 
     # -- checkpoints --------------------------------------------------------------------------------------------------
 

@@ -52,7 +52,7 @@ class Estimator:
         (Bound(after=0, lag=1000000), Bound(after=200000, lag=800000))
         """
         delays = tuple(_grid(clause.horizon))
-        learners = tuple(_learner(clause, _initial(clause, delay, has_unit), has_unit) for delay in delays)
+        learners = tuple(new_learner(clause, _initial(clause, delay, has_unit), has_unit=has_unit) for delay in delays)
         return cls(clause, delays, learners)
 
     def learn(self, oldest: int, rows: int, now: int, newest_at: Callable[[int], int], backlog: bool) -> Estimator:
@@ -135,7 +135,7 @@ class Estimator:
     def from_manifest(cls, kept: dict[str, Any]) -> Estimator:
         clause = HeartbeatEstimated(**kept["clause"])
         kind = ForgettingMaximum if clause.late_budget is None else ForgettingQuantile
-        learners = tuple(kind.from_manifest(learner) for learner in kept["learners"])
+        learners: tuple[Learner, ...] = tuple(kind.from_manifest(learner) for learner in kept["learners"])
         return cls(clause, tuple(kept["delays"]), learners, kept["rows"], kept["caught_up"])
 
 
@@ -161,7 +161,8 @@ def _initial(clause: HeartbeatEstimated, delay: int, has_unit: bool) -> int:
     return -(-(clause.initial or 0) * (clause.horizon - delay) // clause.horizon)
 
 
-def _learner(clause: HeartbeatEstimated, initial: int, has_unit: bool) -> Learner:
+def new_learner(clause: HeartbeatEstimated, initial: int, *, has_unit: bool) -> Learner:
+    """As the clause asks for it, with what it takes for granted at first."""
     window = Window(clause.window_rows, clause.window_time)
     if clause.late_budget is None:
         return ForgettingMaximum(Window(None, _SECOND) if window == Window() else window, clause.alpha, initial)

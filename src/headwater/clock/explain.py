@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from headwater.clock.bounds import Bounds
 from headwater.clock.clock import Clock
 from headwater.clock.domains import domains_of
-from headwater.clock.guarantees import notices_of_query, timeout_needed
+from headwater.clock.guarantees import notices_of_query, timeout_needed, told_by_source
 from headwater.clock.labels import Labeled, assign_labels
+from headwater.clock.relations import WALL
 from headwater.clock.rules import Rules, StreamRules
 from headwater.language.durations import shown_duration
 from headwater.model.time import BEGINNING, render
@@ -38,10 +39,11 @@ def explain_heartbeat(
         From operators to those that they wait with; None: to save memory.
     """
     names = [s for s in dict.fromkeys(streams) if s in rules.streams]
+    leaders = [WALL, *names]
     sections = [("streams", [_stream(rules.streams[name], rules) for name in names])]
-    sections += [("bounds as declared", _matrix(rules, rules.relations.declared(), names))]
+    sections += [("bounds as declared", _matrix(rules, rules.relations.declared(), leaders))]
     derived = {e: b for e, b in _all_bounds(rules).items() if b != rules.relations.declared().get(e, ())}
-    sections += [("bounds that follow along chains", _matrix(rules, derived, names))]
+    sections += [("bounds that follow along chains", _matrix(rules, derived, leaders))]
     sections += [("time domains", _domains(rules, names))]
     if plan is not None:
         labels = assign_labels(plan, links)
@@ -54,8 +56,10 @@ def explain_heartbeat(
 
 def _stream(its: StreamRules, rules: Rules) -> str:
     if not its.has_time:
-        return f"{its.name}: no time column; only its source says how far it is"
-    parts = [rules.reason(its.name, its.name, bound) for bound in (*its.own, *its.rows)]
+        says = "rows get the time at which they come" if its.stamped else "only its source says how far it is"
+        return f"{its.name}: no time column; {says}"
+    parts = [rules.reason(WALL, its.name, bound) for bound in rules.bounds.get((WALL, its.name), ())]
+    parts += [rules.reason(its.name, its.name, bound) for bound in (*its.own, *its.rows)]
     parts += [its.text("PartitionSkew")] if its.partition_skew else []
     parts += [its.estimated.sql(unit=its.has_unit)] if its.estimated is not None else []
     parts += [f"HEARTBEAT FROM SOURCE ({its.heartbeat})"] if its.heartbeat else []
@@ -84,7 +88,7 @@ def _matrix(rules: Rules, matrix: Mapping[tuple[str, str], Bounds], names: Seque
         f"{leader} -> {laggard}: {', '.join(_bound(rules, laggard, b.after, b.lag) for b in matrix[leader, laggard])}"
         for leader in names
         for laggard in names
-        if matrix.get((leader, laggard))
+        if laggard != WALL and matrix.get((leader, laggard))
     ]
 
 
@@ -106,18 +110,28 @@ def _domains(rules: Rules, names: Sequence[str]) -> list[str]:
 
 def _progress(rules: Rules, names: Sequence[str]) -> list[str]:
     notices = [f"{n.code}: {n.message}" for n in notices_of_query(rules, names)]
-    if not timeout_needed(rules, names):
+    timed_out = {s for d in domains_of(rules, [frozenset(names)]) if d.timeout is not None for s in d.streams}
+    told = [name for name in told_by_source(rules, names) if name not in timed_out]
+    notices += [
+        f"{name} is final as far as its source says, and no further: {_word(rules.streams[name])}" for name in told
+    ]
+    if not timeout_needed(rules, names) and not told:
         learned = any(rules.streams[n].estimated is not None for n in names)
         sure = "no TIMEOUT is needed, as far as bounds are learned" if learned else "no TIMEOUT is needed"
         notices.append(f"everything becomes final even if all streams fall silent: {sure}")
     return notices
 
 
+def _word(its: StreamRules) -> str:
+    """How the source of a stream says how far it is."""
+    return f"HEARTBEAT FROM SOURCE ({its.heartbeat})" if its.heartbeat else "stable points"
+
+
 def _now(clock: Clock, name: str) -> str:
     parts = [f"{name}: frontier {render(clock.frontier(name))}"]
     parts += [f"set by {clock.reason(name)}"] if clock.reason(name) else []
     parts += [f"newest row {clock.newest(name)}"] if clock.newest(name) > BEGINNING else ["no row yet"]
-    upcoming = clock.progress[name].next_raise()
+    upcoming = clock.next_raise(name)
     parts += [f"becomes {upcoming.frontier} at {upcoming.due} by {upcoming.reason}"] if upcoming is not None else []
     late = clock.late(name)
     parts += [f"{sum(late.values())} rows late"] if late else []

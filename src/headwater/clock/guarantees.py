@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from headwater.clock.along import goes_along
 from headwater.clock.bounds import smallest_lag
 from headwater.clock.domains import Domain, domains_of
+from headwater.clock.lags import ENOUGH_ROWS
 from headwater.clock.rules import Rules, StreamRules
 from headwater.language.durations import shown_duration
 from headwater.language.notices import Notice
@@ -32,9 +34,11 @@ def timeout_needed(rules: Rules, streams: Iterable[str]) -> list[Lagging]:
     for leader in timed:
         for laggard in timed:
             lag = smallest_lag(rules.usable(leader, laggard))
-            # What is learned reaches 0 at long delays as a rule, but nobody vouches for it.
-            learned = leader == laggard and rules.streams[laggard].estimated is not None
-            if lag != 0 and not learned and not _speaks_itself(rules.streams[laggard]):
+            # What is learned reaches 0 at long delays as a rule, or time passes; but nobody vouches for it.
+            its = rules.streams[laggard]
+            learned = its.estimated is not None and (leader == laggard or its.learns_wall_clock)
+            spoken_for = _speaks_itself(rules.streams[laggard]) or goes_along(rules, laggard)
+            if lag != 0 and not learned and not spoken_for:
                 found.append(Lagging(leader, laggard, lag))
     return found
 
@@ -42,18 +46,26 @@ def timeout_needed(rules: Rules, streams: Iterable[str]) -> list[Lagging]:
 def blocking(rules: Rules, streams: Iterable[str]) -> list[Lagging]:
     """The pairs of which the laggard, if it falls silent, blocks a query for ever while the leader goes on.
 
-    A time-out does not help: it waits for all to be silent. IDLE AFTER does, and so do heartbeats of the source.
+    A time-out does not help: it waits for all to be silent. IDLE AFTER does, and so does the wall clock. Heartbeats of
+    the source help as long as it sends them.
     """
-    timed = _timed(rules, streams)
+    known = _known(rules, streams)
     return [
         Lagging(leader, laggard, None)
-        for laggard in timed
-        for leader in timed
+        for laggard in known
+        for leader in known
         if leader != laggard
         and not rules.usable(leader, laggard)
         and rules.streams[laggard].idle is None
-        and not _speaks_itself(rules.streams[laggard])
+        and not rules.streams[laggard].stamped
+        and not goes_along(rules, laggard)
     ]
+
+
+def told_by_source(rules: Rules, streams: Iterable[str]) -> list[str]:
+    """The streams that are final only as far as their sources say: nothing else ever raises their frontiers to the end."""
+    known = _known(rules, streams)
+    return [name for name in known if _speaks_itself(rules.streams[name]) and not goes_along(rules, name)]
 
 
 def notices_of_query(rules: Rules, streams: Sequence[str], *, together: Iterable[frozenset[str]] = ()) -> list[Notice]:
@@ -97,24 +109,46 @@ def _timed(rules: Rules, streams: Iterable[str]) -> list[str]:
     return [name for name in dict.fromkeys(streams) if name in rules.streams and rules.streams[name].has_time]
 
 
+def _known(rules: Rules, streams: Iterable[str]) -> list[str]:
+    return [name for name in dict.fromkeys(streams) if name in rules.streams]
+
+
 def _speaks_itself(rules: StreamRules) -> bool:
-    """Does the source send heartbeats?"""
-    return rules.heartbeat is not None
+    """Does only the source say how far it is: by heartbeats, or by the stable points of a changelog?"""
+    return rules.heartbeat is not None or not (rules.has_time or rules.stamped)
 
 
 def _blocking_notices(rules: Rules, streams: Sequence[str]) -> list[Notice]:
+    def is_learned(name: str) -> bool:
+        return rules.streams[name].estimated is not None
+
     leaders: dict[str, list[str]] = {}
     for leader, laggard, _ in blocking(rules, streams):
         leaders.setdefault(laggard, []).append(f'"{leader}"')
-    hint = "Bound it (LAGS … BY AT MOST …), let it send heartbeats, or say IDLE AFTER … if others need not wait for it."
     return [
         Notice(
-            "CAN_BLOCK",
-            f'stream "{name}" can block the query for ever: no bound says how far it lags {_all(its)}',
-            hint,
+            "CAN_BLOCK", f'stream "{name}" can block the query{"" if is_learned(name) else " for ever"}: {why}', hint
         )
         for name, its in leaders.items()
+        for why, hint in (_why_it_blocks(rules.streams[name], its),)
     ]
+
+
+def _why_it_blocks(its: StreamRules, leaders: Sequence[str]) -> tuple[str, str]:
+    bounds = "Bound it (LAGS … BY AT MOST …)"
+    along = ", say ALONG WALL CLOCK [WITHIN …]" if its.has_unit else ""
+    idle = "or say IDLE AFTER … if others need not wait for it."
+    if not its.has_time:
+        return "only its source says how far it is", "Let its source send stable points also when nothing changes."
+    if its.estimated is not None:
+        rows = max(ENOUGH_ROWS, its.estimated.warmup_rows)
+        return (
+            f"until {rows:,} of its rows have come, nobody knows how far it lags {_all(leaders)}",
+            f"{bounds}{along}, {idle}",
+        )
+    if its.heartbeat is not None:
+        return f"only its source says how far it is ({its.heartbeat})", f"{bounds}{along}, {idle}"
+    return f"no bound says how far it lags {_all(leaders)}", f"{bounds}{along}, let it send heartbeats, {idle}"
 
 
 def _timeout_notices(rules: Rules, streams: Sequence[str], together: Iterable[frozenset[str]]) -> list[Notice]:
@@ -126,8 +160,18 @@ def _timeout_notices(rules: Rules, streams: Sequence[str], together: Iterable[fr
             found += _short_timeouts(rules, domain)
         elif pairs:
             message = f"the last rows wait for newer ones when the streams fall silent: {_shown_pairs(rules, pairs)}"
-            found.append(Notice("TIMEOUT_NEEDED", message, "Declare TIMEOUT on one of the streams to make them final."))
+            found.append(Notice("TIMEOUT_NEEDED", message, _offered(rules, pairs)))
     return found
+
+
+def _offered(rules: Rules, pairs: Sequence[Lagging]) -> str:
+    """What would make the last rows final."""
+    laggards = dict.fromkeys(pair.laggard for pair in pairs)
+    clocks = [f'"{name}"' for name in laggards if rules.streams[name].has_unit]
+    hint = "Declare TIMEOUT on one of the streams to make them final."
+    if len(clocks) < len(laggards):
+        return hint
+    return f"{hint} Or ALONG WALL CLOCK [WITHIN …] on {_all(clocks, 'and')}: then time passes in silence."
 
 
 def _short_timeouts(rules: Rules, domain: Domain) -> list[Notice]:
@@ -154,5 +198,5 @@ def _shown_pairs(rules: Rules, pairs: Sequence[Lagging]) -> str:
     return ", ".join(shown) + (f" and {len(pairs) - 3} more" if len(pairs) > 3 else "")
 
 
-def _all(names: Sequence[str]) -> str:
-    return " or ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else names[0]
+def _all(names: Sequence[str], last: str = "or") -> str:
+    return f" {last} ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else names[0]

@@ -57,6 +57,10 @@ class ForgettingMaximum:
             return ForgettingMaximum(self.window, self.alpha, self.lag, widest, rows, began)
         return ForgettingMaximum(self.window, self.alpha, self._forgotten(widest), began=now)
 
+    def forgotten(self) -> ForgettingMaximum:
+        """Nothing has been seen."""
+        return ForgettingMaximum(self.window, self.alpha)
+
     def _forgotten(self, widest: int) -> int:
         """Rounded up, so as never to promise more, but not so that the bound stands still above the window's maximum."""
         fallen = math.ceil(self.alpha * self.lag + (1 - self.alpha) * widest)
@@ -101,6 +105,10 @@ class ForgettingQuantile:
         lag = self._quantile(weights, largest, rows)
         known = self.window, self.share, self.initial, self.unit
         return ForgettingQuantile(*known, tuple(weights.tolist()), largest, rows, now, lag)
+
+    def forgotten(self) -> ForgettingQuantile:
+        """Nothing has been seen."""
+        return ForgettingQuantile(self.window, self.share, self.initial, self.unit)
 
     def _quantile(self, weights: np.ndarray, largest: int, rows: int) -> int:
         below = weights.cumsum()

@@ -7,8 +7,10 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
+from headwater.clock.along import BREATH, by_wall_clock
 from headwater.clock.counted import Counted
 from headwater.clock.estimate import Estimator
+from headwater.clock.lags import ALONG, LearnedLag
 from headwater.clock.ring import Ring, newest_at, remembered
 from headwater.clock.rules import Rules, StreamRules
 from headwater.clock.seen import Seen
@@ -42,6 +44,10 @@ class Progress:
     late: tuple[tuple[str, int], ...] = ()
     """Late rows by the bound that they violate."""
     estimator: Estimator | None = None
+    along: LearnedLag | None = None
+    """How far it is behind the wall clock, where that is learned."""
+    across: LearnedLag | None = None
+    """How far it is behind the streams that are read with it, where that is learned."""
     counted: Counted | None = None
     """Where the source counts its events."""
     ended: bool = False
@@ -50,7 +56,16 @@ class Progress:
     def of(cls, rules: StreamRules) -> Progress:
         """A stream of which nothing has come."""
         learning = rules.estimated
-        return cls(estimator=None if learning is None else Estimator.of(learning, has_unit=rules.has_unit))
+        if learning is None:
+            return cls()
+        lag = LearnedLag.of(learning, has_unit=rules.has_unit)
+        along = lag if rules.learns_wall_clock else None
+        return cls(estimator=Estimator.of(learning, has_unit=rules.has_unit), along=along, across=lag)
+
+    def learning_anew(self, rules: StreamRules) -> Progress:
+        """What was learned is forgotten, what was promised is not."""
+        new = Progress.of(rules)
+        return evolve(self, estimator=new.estimator, along=new.along, across=new.across)
 
     # -- what is known ------------------------------------------------------------------------------------------------
 
@@ -75,15 +90,17 @@ class Progress:
         slowest = min((track for _, track in self.parts), key=lambda t: t.frontier)
         return slowest if slowest.frontier > self.floor.frontier else self.floor
 
-    def next_raise(self) -> Step | None:
+    def next_raise(self, rules: Rules, name: str) -> Step | None:
         """The step that raises the frontier next if no row comes. Partitions must all have passed it."""
         if self.ended:
             return None
         frontier = self.frontier
         own = [track.next_above(frontier) for _, track in self.parts if track.frontier <= frontier]
         by_parts = max((s for s in own if s is not None), default=None) if own and None not in own else None
-        steps = [s for s in (self.floor.next_above(frontier), by_parts, self._next_learned(frontier)) if s is not None]
-        return min(steps, default=None)
+        passing = by_wall_clock(rules, name, self.drained + BREATH if self.drained > BEGINNING else BEGINNING)
+        passing = passing if passing is not None and passing.frontier > frontier else None
+        steps = (self.floor.next_above(frontier), by_parts, self._next_learned(frontier), passing)
+        return min((s for s in steps if s is not None), default=None)
 
     def _next_learned(self, frontier: int) -> Step | None:
         due = None if self.estimator is None else self.estimator.next_rise(self.ring, frontier)
@@ -123,10 +140,15 @@ class Progress:
         ring = remembered(progress.ring, now, floor.newest)
         return evolve(progress, parts=tuple(sorted(known.items())), floor=floor, arrival=now, ring=ring)
 
-    def fired(self, now: int) -> Progress:
+    def fired(self, rules: Rules, name: str, now: int) -> Progress:
         """What is due has happened; but not what became due while rows waited to be taken (digest 12.3)."""
         until = min(now, self.drained)
         floor = self.floor.fired(until)
+        passed = by_wall_clock(rules, name, until)
+        if passed is not None:
+            floor = floor.raised(passed.frontier, passed.reason)
+        if self.along is not None and self.along.lag is not None and rules.streams[name].learns_wall_clock:
+            floor = floor.raised(until - self.along.lag + 1, ALONG)
         parts = tuple((name, track.fired(until)) for name, track in self.parts)
         if self.estimator is not None and self.ring:
             learned = self.estimator.frontier(until, lambda wall: newest_at(self.ring, wall))
@@ -181,7 +203,8 @@ class Progress:
             return self
         oldest, ring = min(s.oldest_of_all for s in seen), self.ring
         learned = self.estimator.learn(oldest, rows, now, lambda wall: newest_at(ring, wall), self.behind)
-        return evolve(self, estimator=learned)
+        along = None if self.along is None else self.along.learn(now - oldest + 1, rows, now)
+        return evolve(self, estimator=learned, along=along)
 
     def to_manifest(self) -> dict[str, Any]:
         return {
@@ -194,6 +217,8 @@ class Progress:
             "behind": self.behind,
             "late": [list(entry) for entry in self.late],
             "estimator": None if self.estimator is None else self.estimator.to_manifest(),
+            "along": None if self.along is None else self.along.to_manifest(),
+            "across": None if self.across is None else self.across.to_manifest(),
             "counted": None if self.counted is None else self.counted.to_manifest(),
             "ended": self.ended,
         }
@@ -210,6 +235,8 @@ class Progress:
             behind=kept["behind"],
             late=tuple((reason, rows) for reason, rows in kept["late"]),
             estimator=None if kept["estimator"] is None else Estimator.from_manifest(kept["estimator"]),
+            along=LearnedLag.from_manifest(kept["along"]) if kept.get("along") else None,
+            across=LearnedLag.from_manifest(kept["across"]) if kept.get("across") else None,
             counted=None if kept["counted"] is None else Counted.from_manifest(kept["counted"]),
             ended=kept["ended"],
         )

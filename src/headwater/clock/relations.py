@@ -12,6 +12,7 @@ from headwater.clock.bounds import Bound, Bounds, RowBound, reduced, united
 from headwater.clock.closure import closure
 from headwater.language.catalog import Stream
 from headwater.language.time_clauses import (
+    AlongWallClock,
     ClockDeviation,
     Disorder,
     Lag,
@@ -24,6 +25,8 @@ from headwater.language.time_clauses import (
 
 Entry = tuple[str, str]
 """(leading stream, lagging stream)."""
+WALL = "(wall clock)"
+"""The engine's own clock as one of the streams: at every instant it has just sent that instant."""
 _SECOND = 1_000_000
 
 
@@ -99,6 +102,10 @@ class _Collector:
                     self._add((name, name), Bound(0, 0), text, clock=False)
                 case Watermark(delay=delay):
                     self._add((name, name), Bound(0, delay), text, clock=False)
+                case AlongWallClock(deviation=deviation):
+                    # A row with time t was sent when it was t - d at the earliest, so what is read later is greater.
+                    self._add((name, WALL), Bound(0, deviation), text, clock=True)
+                    self._add((WALL, name), Bound(0, deviation + 1), text, clock=True)
                 case Lag(other=other, bound=bound, after=after) | Skew(other=other, bound=bound, after=after):
                     leader = self.streams.get(other.casefold())
                     if leader is None or leader.has_unit != stream.has_unit:

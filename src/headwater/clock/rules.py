@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from headwater.clock.bounds import Bound, Bounds, RowBound, reduced
-from headwater.clock.relations import Relations, relations_of
+from headwater.clock.relations import WALL, Relations, relations_of
 from headwater.language.catalog import Stream
 from headwater.language.time_clauses import (
     DECLARED_BOUNDS,
+    AlongWallClock,
     HeartbeatEstimated,
     HeartbeatFromSource,
     IdleAfter,
@@ -49,12 +50,16 @@ class StreamRules:
     """The column of the time of sending."""
     heartbeat: str | None = None
     """The column of the source's own heartbeats."""
+    ahead: int | None = None
+    """No time is further ahead of the wall clock; None: that is not known."""
     partition_skew: Bounds = ()
     timeout: int | None = None
     idle: int | None = None
     as_one: bool = False
     """Bounds hold over all partitions together, so these are not told apart."""
     estimated: HeartbeatEstimated | None = None
+    learns_wall_clock: bool = False
+    """How far its times are behind the wall clock is learned."""
     clauses: tuple[tuple[str, str], ...] = ()
     """By kind of clause, the SQL of those that set frontiers and are no bounds in time."""
 
@@ -68,7 +73,10 @@ class Rules:
 
     streams: Mapping[str, StreamRules] = field(factory=dict)
     bounds: Mapping[tuple[str, str], Bounds] = field(factory=dict)
-    """By (leading stream, lagging stream), chains included where they are sound; never of a stream to itself."""
+    """By (leading stream, lagging stream), chains included where they are sound; never of a stream to itself.
+
+    The wall clock (``WALL``) leads those whose times go along with it.
+    """
     row_bounds: Mapping[tuple[str, str], tuple[RowBound, ...]] = field(factory=dict)
     relations: Relations = field(factory=Relations)
     """As declared."""
@@ -80,7 +88,19 @@ class Rules:
             return found
         if isinstance(bound, RowBound):
             return self.streams[laggard].text("RowsPerTimestamp")
+        if (WALL, laggard) in self.bounds:
+            return self._along(laggard)
         return f"TRANSITIVE bounds from {leader}" if leader != laggard else "TRANSITIVE bounds"
+
+    def standing_still(self) -> Rules:
+        """As if the wall clock said nothing: what remains needs rows, or delays and silences that are over."""
+        streams = {name: evolve(r, stamped=False, learns_wall_clock=False) for name, r in self.streams.items()}
+        return evolve(self, streams=streams, bounds={e: b for e, b in self.bounds.items() if e[0] != WALL})
+
+    def _along(self, laggard: str) -> str:
+        """What follows from the wall clock, by the clause that says so of the stream itself, or of one that leads it."""
+        own = [text for (i, j, _), text in self.relations.texts.items() if i == WALL and j == laggard]
+        return own[0] if own else "TRANSITIVE bounds from the wall clock"
 
     def usable(self, leader: str, laggard: str) -> Bounds:
         """The bounds that can take effect: without a known latency only those of an ordered stream to itself, at once."""
@@ -99,7 +119,7 @@ def rules_of(streams: Iterable[Stream]) -> Rules:
     found = {name: _stream_rules(s, closed.get((name, name), ())) for name, s in known.items()}
     return Rules(
         streams=found,
-        bounds={(i, j): bounds for (i, j), bounds in closed.items() if i != j},
+        bounds={(i, j): bounds for (i, j), bounds in closed.items() if j not in (i, WALL)},
         row_bounds={(i, j): tuple(sorted(set(rows))) for (i, j), rows in relations.row_bounds.items()},
         relations=relations,
     )
@@ -117,7 +137,7 @@ def _stream_rules(stream: Stream, own: Bounds) -> StreamRules:
     estimated = _estimated(stream)
     texts = {type(c).__name__: c.sql(unit=stream.has_unit) for c in stream.clauses if isinstance(c, _SETTING)}
     sent, heartbeat = by_kind.get(SentAt), by_kind.get(HeartbeatFromSource)
-    timeout, idle = by_kind.get(Timeout), by_kind.get(IdleAfter)
+    timeout, idle, along = by_kind.get(Timeout), by_kind.get(IdleAfter), by_kind.get(AlongWallClock)
     return StreamRules(
         name=stream.name,
         has_unit=stream.has_unit,
@@ -128,11 +148,13 @@ def _stream_rules(stream: Stream, own: Bounds) -> StreamRules:
         ordered=ordered or latency is None,
         sent=sent.column if isinstance(sent, SentAt) else None,
         heartbeat=heartbeat.column if isinstance(heartbeat, HeartbeatFromSource) else None,
+        ahead=along.deviation if isinstance(along, AlongWallClock) else None,
         partition_skew=reduced((c.after, c.bound + 1) for c in stream.clauses if isinstance(c, PartitionSkew)),
         timeout=timeout.silence if isinstance(timeout, Timeout) else None,
         idle=idle.silence if isinstance(idle, IdleAfter) else None,
         as_one=Watermark in by_kind or estimated is not None,
         estimated=estimated,
+        learns_wall_clock=estimated is not None and estimated.wall_clock,
         clauses=tuple(sorted(texts.items())),
     )
 
@@ -143,9 +165,10 @@ def _estimated(stream: Stream) -> HeartbeatEstimated | None:
     Before anything is learned a second protects TIMESTAMPs (INITIAL), so they need no rows to warm up; plain numbers do.
     """
     asked = next((c for c in stream.clauses if isinstance(c, HeartbeatEstimated)), None)
-    if any(isinstance(c, (*DECLARED_BOUNDS, HeartbeatFromSource)) for c in stream.clauses):
+    if any(isinstance(c, (*DECLARED_BOUNDS, HeartbeatFromSource, AlongWallClock)) for c in stream.clauses):
         return asked
-    return asked or (HeartbeatEstimated(warmup_rows=0) if stream.has_unit else HeartbeatEstimated())
+    by_default = HeartbeatEstimated(warmup_rows=0, wall_clock=True) if stream.has_unit else HeartbeatEstimated()
+    return asked or by_default
 
 
 def _row_bounds(stream: Stream, own: Bounds) -> tuple[RowBound, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from headwater.clock.along import credible
 from headwater.clock.bounds import RowBound, joined
 from headwater.clock.estimate import Estimator
 from headwater.clock.rules import Rules, StreamRules
@@ -56,6 +57,7 @@ class Taking:
             track = _offered(track, due, enough.frontier, enough.reason)
         if self._learned is not None:  # the order of rows holds whether they have waited for us or not
             track = track.raised(track.newest - self._learned + 1, ESTIMATED)
+        newest = credible(self.rules, newest, self.now)
         for wait, lag, reason in self._bounds:
             track = _offered(track, None if wait is None else sent + wait, newest - lag + 1, reason)
         for rows, lag in self.rules.rows:
@@ -76,6 +78,7 @@ class Taking:
             return floor
         # The partition of the row itself is among them, so its own bounds must allow it; equal to the full matrix where
         # the skew is not smaller than the disorder (digest 8).
+        newest = credible(self.rules, newest, self.now)
         for after, lag in joined(self.rules.own, self.rules.partition_skew):
             floor = floor.offered(sent + after + latency, newest - lag + 1, self.rules.text(PARTITION_SKEW))
         return floor

@@ -7,13 +7,12 @@ from typing import Any
 
 from attrs import evolve
 
+from headwater.clock.along import breath, goes_along
 from headwater.clock.clock import Clock
 from headwater.clock.progress import Progress
 from headwater.clock.rules import Rules, StreamRules, rules_of
 from headwater.language.catalog import Stream
-
-_BREATH = 1_000_000
-"""Where rows are stamped on arrival, time passes always; a tick a second shows it often enough."""
+from headwater.model.time import BEGINNING
 
 
 class Times:
@@ -26,6 +25,7 @@ class Times:
         self._signed: dict[str, str] = dict(kept.get("rules", {}))
         self._declared: dict[str, Stream] = {}
         self.clock = evolve(Clock(), now=kept.get("now"))
+        self._still = self.clock.rules.standing_still()
 
     def add(self, stream: Stream) -> None:
         """It goes on where it was."""
@@ -52,10 +52,14 @@ class Times:
         clock = self.clock.with_rules(rules_of(self._declared.values()))
         progress = dict(clock.progress)
         for name in progress.keys() & self._kept.keys():
-            rules, known = clock.rules.streams[name], Progress.from_manifest(self._kept[name])
+            rules, known = (
+                clock.rules.streams[name],
+                Progress.from_manifest(self._kept[name]),
+            )
             same = self._signed.get(name) == _signature(clock.rules, name)
             progress[name] = known if same else _without_raises(known, rules)
         self.clock = evolve(clock, progress=progress)
+        self._still = clock.rules.standing_still()
 
     def frontier(self, stream: str) -> int:
         return self.clock.frontier(stream)
@@ -67,16 +71,18 @@ class Times:
         drained: Mapping[str, int],
         together: Iterable[Collection[str]],
     ) -> bool:
-        """Would the frontier of one of these streams rise if a tick came now, without rows?"""
-        if self.clock.now is None:
+        """Would the frontier of one of these streams rise if a tick came now, without rows?
+
+        Where that is because time passes, once in a while is enough. Before the first row only time can raise one.
+        """
+        clock = self.clock
+        if clock.now is None and not any(goes_along(clock.rules, name) for name in streams):
             return False
-        later = self.clock.after({}, now, drained=drained, together=together)
-        rests = now - self.clock.now < _BREATH
-        return any(
-            later.frontier(name) > self.clock.frontier(name)
-            for name in streams
-            if not (rests and self.clock.rules.streams[name].stamped)
-        )
+        last = max((p.arrival or BEGINNING for name, p in clock.progress.items() if name in streams), default=BEGINNING)
+        if clock.now is not None and now - clock.now < breath(now - last if last > BEGINNING else 0):
+            clock = evolve(clock, rules=self._still)
+        later = clock.after({}, now, drained=drained, together=together)
+        return any(later.frontier(name) > clock.frontier(name) for name in streams)
 
     def to_manifest(self, clock: Clock | None = None) -> dict[str, Any]:
         """All that must be known to go on."""
@@ -89,7 +95,7 @@ class Times:
 def _without_raises(known: Progress, rules: StreamRules) -> Progress:
     floor = known.floor.without_raises().raised(known.frontier, known.reason)
     parts = () if rules.as_one else tuple((name, track.without_raises()) for name, track in known.parts)
-    return evolve(known, floor=floor, parts=parts, estimator=Progress.of(rules).estimator)
+    return evolve(known, floor=floor, parts=parts).learning_anew(rules)
 
 
 def _signature(rules: Rules, stream: str) -> str:

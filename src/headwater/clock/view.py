@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from headwater.clock.progress import Progress
+from headwater.clock.staircase import Step
 from headwater.model.time import BEGINNING, INFINITY
 
 
@@ -27,10 +28,9 @@ class Heartbeat(NamedTuple):
     estimated_delta: int | None
 
 
-def heartbeats(stream: str, progress: Progress, slowest: Sequence[str]) -> list[Heartbeat]:
-    """A row for each partition; ``slowest`` are the streams that hold the stream's domain back."""
+def heartbeats(stream: str, progress: Progress, upcoming: Step | None, slowest: Sequence[str]) -> list[Heartbeat]:
+    """A row for each partition; ``upcoming``: what raises it next; ``slowest``: who holds the stream's domain back."""
     frontier = progress.frontier
-    upcoming = progress.next_raise()
     parts = progress.parts or (("", progress.floor),)
     behind = [f"{stream}/{name}" for name, track in parts if track.frontier <= frontier < _furthest(progress)]
     found = []

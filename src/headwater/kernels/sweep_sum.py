@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from headwater.kernels.sweep_totals import DOWN, add_double
+from headwater.kernels.sweep_totals import LARGE, add_double
 
 _END = np.int64(2**63 - 1)  # the end of time
 
@@ -29,7 +29,7 @@ def sweep_sum(groups, time, weight, values, rows, sums, rests, since, horizon, s
             was, was_total, was_rest = count, total, rest
             while at < last and time[at] == t:
                 w = weight[at]
-                total, rest = add_double(total, rest, values[at] * DOWN * w)
+                total, rest = add_double(total, rest, values[at] * w)
                 count += w
                 at += 1
             if count == 0:  # nothing left: exactly zero
@@ -51,9 +51,9 @@ def sweep_sum(groups, time, weight, values, rows, sums, rests, since, horizon, s
 
 @njit(cache=True, nogil=True)
 def is_plain(valid, weight, values):
-    """Does every endpoint bring one row with a finite value?"""
+    """Does every endpoint bring one row with a value that sums do not overflow with?"""
     for i in range(len(values)):
-        if valid[i] == 0 or not (weight[i] == 1 or weight[i] == -1) or not np.isfinite(values[i]):
+        if valid[i] == 0 or not (weight[i] == 1 or weight[i] == -1) or not abs(values[i]) < LARGE:
             return False
     return True
 

@@ -19,9 +19,13 @@ tail, huge; FINGERPRINT hash of the multiset; LEAST and MOST the extreme value."
 WORDS = (1, 2, 3, 3, 4, 1, 1, 1)
 
 _END = np.int64(2**63 - 1)  # the end of time
-_NAN, _PLUS = 1 << 42, 1 << 21  # how one word counts NaN, +infinity and -infinity
+_NAN, _PLUS, _MINUS = 1 << 42, 1 << 21, 1 << 1  # how one word counts NaN, +infinity and -infinity
+SCALED = 1
+"""The bit of that word that is set while a float sum is kept times ``DOWN``, lest it overflow."""
 DOWN = 2.0**-64
-"""Float sums are kept times this."""
+LARGE = 2.0**958
+"""So many smaller values as there can be do not overflow; larger ones are rare."""
+_SMALL_AGAIN = 2.0**890  # times 2^64: what a scaled sum is when large values have left
 _HUGE = 2.0**450  # the square of a sum of a billion smaller values does not overflow
 _MANY = 24  # so many ties are sorted by insertion
 
@@ -207,37 +211,42 @@ def arrange_ties(bounds, weight, valid, values):
 
 @njit(cache=True, nogil=True)
 def follow_float(bounds, first, weight, valid, values, counts, sums, rests, specials, changed):
-    """Double-double sums of weight times value, scaled so that no sum overflows for good.
+    """Double-double sums of weight times value; scaled down while there are values that they could overflow with.
 
-    NaN and infinities are only counted, so that they can leave again.
+    Tiny values keep all their digits so. NaN and infinities are only counted, so that they can leave again.
     """
     keys = len(first) - 1
     for k in range(keys):
         total, rest, special = sums[k], rests[k], specials[k]
+        scaled = special & SCALED != 0
         for i in range(first[k], first[k + 1]):
             before, before_rest, before_special = total, rest, special
             for p in range(bounds[i], bounds[i + 1]):
                 if valid[p] == 0:
                     continue
                 x, w = values[p], weight[p]
-                if np.isfinite(x):
+                if scaled or not abs(x) < LARGE:
+                    if np.isnan(x):
+                        special += w * _NAN
+                        continue
+                    if np.isinf(x):
+                        special += w * (_PLUS if x > 0 else _MINUS)
+                        continue
+                    if not scaled:
+                        total, rest, special, scaled = total * DOWN, rest * DOWN, special + SCALED, True
                     x *= DOWN
-                    if w == 1:
-                        total, rest = add_double(total, rest, x)
-                    elif w == -1:
-                        total, rest = add_double(total, rest, -x)
-                    else:
-                        y = x * w
-                        total, rest = add_double(total, rest, y)
-                        total, rest = add_double(total, rest, _product_error(x, np.float64(w), y))
-                elif np.isnan(x):
-                    special += w * _NAN
-                elif x > 0:
-                    special += w * _PLUS
+                if w == 1:
+                    total, rest = add_double(total, rest, x)
+                elif w == -1:
+                    total, rest = add_double(total, rest, -x)
                 else:
-                    special += w
+                    y = x * w
+                    total, rest = add_double(total, rest, y)
+                    total, rest = add_double(total, rest, _product_error(x, np.float64(w), y))
             if counts[keys + i] == 0:  # nothing left: exactly zero
                 total, rest = 0.0, 0.0
+            if scaled and abs(total) < _SMALL_AGAIN:
+                total, rest, special, scaled = total / DOWN, rest / DOWN, special - SCALED, False
             sums[keys + i], rests[keys + i], specials[keys + i] = total, rest, special
             if total != before or rest != before_rest or special != before_special:
                 changed[i] = 1
@@ -298,10 +307,10 @@ def follow_squares(bounds, first, weight, valid, values, counts, sums, rests, ta
 
 @njit(cache=True, nogil=True)
 def squared_spreads(count, sums, rests, squares, square_rests, square_tails):
-    """n * S2 - S1 * S1 from n, S1 (scaled by ``DOWN``) and S2."""
+    """n * S2 - S1 * S1 from n, S1 and S2; where S1 is scaled down, squares have overflowed and nobody asks."""
     out = np.empty(len(count), np.float64)
     for i in range(len(count)):
-        n, sum_, rest_ = count[i], sums[i] / DOWN, rests[i] / DOWN
+        n, sum_, rest_ = count[i], sums[i], rests[i]
         total, rest, tail = _add_product(0.0, 0.0, 0.0, n, squares[i])
         total, rest, tail = _add_product(total, rest, tail, -sum_, sum_)
         total, rest, tail = _add_product(total, rest, tail, n, square_rests[i])

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from attrs import evolve
 from sqlglot import exp
 
+from headwater.algebra.nodes import Plan, Source, Union
 from headwater.errors import SqlError
 from headwater.language.boundedness import check_bounded
 from headwater.language.catalog import Catalog, Derived, Entry, Function, Kind, Stream
 from headwater.language.consistency import Consistency, bind_consistency
 from headwater.language.declarations import Declaration, check_references, late_stream
+from headwater.language.emission import bind_emission
 from headwater.language.functions.user_functions import bind_function, functions_of
-from headwater.language.heartbeat_function import with_heartbeats
+from headwater.language.heartbeat_function import check_time, with_heartbeats
 from headwater.language.introspection import Answer, Explain
 from headwater.language.notices import Notice
 from headwater.language.parsing.statements import deep_recursion, parse_script
@@ -38,15 +40,26 @@ from headwater.language.time_binding import StreamReference
 from headwater.language.time_clauses import Lag, Skew
 from headwater.settings import Settings
 
+_DEEPEST = 200
 
-def bind_script(text: str, catalog: Catalog | None = None, settings: Settings | None = None) -> Script:
+
+def bind_script(
+    text: str,
+    catalog: Catalog | None = None,
+    settings: Settings | None = None,
+    *,
+    running: Sequence[Query] = (),
+    awaited: Sequence[str] = (),
+) -> Script:
     """Bind all statements of a script; the first mistake raises a ``SqlError``.
+
+    ``running``: queries that run already; ``awaited``: the names of those that a checkpoint has and that do not run yet.
 
     >>> script = bind_script("CREATE STREAM s (x INT); SELECT x + 1 AS y FROM s WHERE x > 2")
     >>> script.result.plan.expressions[0]
     ('y', Scalar(sql='"x" + 1', type=DataType(int32), columns=('x',), functions=()))
     """
-    binder = _ScriptBinder(text, Catalog() if catalog is None else catalog, settings or Settings())
+    binder = _ScriptBinder(text, Catalog() if catalog is None else catalog, settings or Settings(), running, awaited)
     with deep_recursion():
         for statement in parse_script(text):
             binder.bind(statement)
@@ -54,9 +67,30 @@ def bind_script(text: str, catalog: Catalog | None = None, settings: Settings | 
     return binder.script()
 
 
+def _is_deep(plan: Plan) -> bool:
+    """Has it more operators above each other than can be worked with? Level by level: without recursion."""
+    level, deep = {id(plan): plan}, 0
+    while level and deep <= _DEEPEST:
+        level, deep = {id(child): child for node in level.values() for child in node.inputs}, deep + 1
+    return bool(level) or _unions(plan, {}) > _DEEPEST  # the optimizer makes a chain of those
+
+
+def _unions(plan: Plan, known: dict[int, int]) -> int:
+    """How many there are, a shared one as often as it is read."""
+    if id(plan) not in known:
+        known[id(plan)] = isinstance(plan, Union) + sum(_unions(child, known) for child in plan.inputs)
+    return known[id(plan)]
+
+
 class _ScriptBinder:
-    def __init__(self, text: str, catalog: Catalog, settings: Settings) -> None:
+    def __init__(
+        self, text: str, catalog: Catalog, settings: Settings, running: Sequence[Query], awaited: Sequence[str]
+    ) -> None:
         self.text, self.catalog, self.settings = text, catalog, settings
+        self.running = {query.name.casefold(): query for query in running}
+        self.kept = {name.casefold(): name for name in (*awaited, *(query.name for query in running))}
+        """Queries that can be ended."""
+        self.ended: list[str] = []
         self.named: dict[str, Query] = {}
         self.altered: dict[str, Consistency] = {}
         self.result: Query | None = None
@@ -66,12 +100,16 @@ class _ScriptBinder:
 
     def script(self) -> Script:
         named, notices = tuple(self.named.values()), tuple(self.notices)
-        return Script(self.catalog, named, self.result, notices, self.settings, tuple(self.answers), self.altered)
+        asked = tuple(self.answers), self.altered, tuple(self.ended)
+        return Script(self.catalog, named, self.result, notices, self.settings, *asked)
 
     def error(self, node: exp.Expr, code: str, message: str, *, hint: str = "") -> SqlError:
         return error_on(self.text, node, code, message, hint=hint)
 
     def bind(self, node: exp.Expr) -> None:
+        if type(node) not in self._STATEMENTS:
+            word = node.key.removesuffix("statement").upper()  # END
+            raise self.error(node, "UNKNOWN_STATEMENT", f'unknown statement "{word}"')
         self._STATEMENTS[type(node)](self, node)
 
     def finish(self) -> None:
@@ -80,10 +118,17 @@ class _ScriptBinder:
             check_references(self.text, self.catalog, stream, references)
 
     def _query(self, node: exp.Expr) -> tuple[Output, QueryBinder]:
-        binder = QueryBinder(self.catalog, self.text)
+        binder = QueryBinder(self.catalog, self.text, one_row=self.settings.empty_aggregate == "one_row")
         with functions_of(self.catalog) as called:
             output = binder.bind(with_heartbeats(self.text, self.catalog, node))
+        read = {node.name for node in output.plan.walk() if isinstance(node, Source)}
+        check_time(self.text, self.catalog, node, read)
         binder.uses |= called
+        if _is_deep(output.plan):
+            hint = "Give parts of it names of their own: CREATE STREAM … AS."
+            raise self.error(
+                node, "TOO_DEEP", f"the query has more than {_DEEPEST} operators or UNIONs above each other", hint=hint
+            )
         refuse = self.settings.unbounded_state == "error"
         notices = [*binder.notices, *check_bounded(output.plan, binder.unbounded, refuse=refuse)]
         self._notice(*notices)
@@ -95,7 +140,13 @@ class _ScriptBinder:
     def _select(self, node: SelectStatement) -> None:
         output, binder = self._query(node.this)
         consistency = bind_consistency(self.text, node.args.get("consistency"))
-        self.result = Query(RESULT, output.plan, consistency, frozenset(binder.uses))
+        emission = bind_emission(self.text, node.args.get("emission"), consistency, self._times(output.plan))
+        self.result = Query.of(RESULT, output.plan, consistency, emission, frozenset(binder.uses))
+
+    def _times(self, plan: Plan) -> set[bool]:
+        """For each stream that a plan reads: are its times TIMESTAMPs, not plain numbers?"""
+        read = (self.catalog.get(node.name) for node in plan.walk() if isinstance(node, Source))
+        return {stream.has_unit for stream in read if isinstance(stream, Stream) and stream.time is not None}
 
     # -- CREATE -----------------------------------------------------------------------------------------------------
 
@@ -121,7 +172,9 @@ class _ScriptBinder:
                 self.catalog.add(new)
         self._references[entry.name.casefold()] = references
         if isinstance(entry, Derived) and not entry.is_constant:
-            self.named[entry.name.casefold()] = Query(entry.name, entry.plan, entry.consistency, entry.uses)
+            self.named[entry.name.casefold()] = Query.of(
+                entry.name, entry.plan, entry.consistency, entry.emission, entry.uses
+            )
 
     def _derived(self, node: CreateStream, declaration: Declaration) -> Derived:
         name = declaration.name
@@ -133,7 +186,9 @@ class _ScriptBinder:
         plan, fields = declaration.renamed(output)
         unbounded = tuple({id(u.window): u for u in binder.unbounded}.values())
         consistency = bind_consistency(self.text, node.args.get("consistency"))
-        return Derived(name, plan, fields, frozenset(binder.uses), unbounded, declaration.kind, consistency=consistency)
+        emission = bind_emission(self.text, node.args.get("emission"), consistency, self._times(plan))
+        uses = frozenset(binder.uses)
+        return Derived(name, plan, fields, uses, unbounded, declaration.kind, (), consistency, emission)
 
     def _stays(self, node: CreateStream | CreateFunction, existing: Entry | Function) -> bool:
         """Does what has the name stay? With OR REPLACE it may go, unless something depends on it."""
@@ -150,6 +205,13 @@ class _ScriptBinder:
         return False
 
     def _create_function(self, node: CreateFunction) -> None:
+        if not self.catalog.python_functions:
+            raise self.error(
+                node.this,
+                "PYTHON_FUNCTIONS_OFF",
+                f'function "{node.this.name}" cannot be created: Python functions are switched off here',
+                hint="Who starts the engine decides: connect(python_functions=True), or no --no-python-functions.",
+            )
         existing = self.catalog.function(node.this.name)
         if existing is not None and self._stays(node, existing):
             return
@@ -159,6 +221,8 @@ class _ScriptBinder:
     # -- DROP -------------------------------------------------------------------------------------------------------
 
     def _drop(self, node: Drop) -> None:
+        if node.args["kind"] == "QUERY":
+            return self._end(node)
         name, kind = node.this.name, Kind(node.args["kind"].lower())
         found = self.catalog.function(name) if kind is Kind.FUNCTION else self.catalog.get(name)
         if found is None:
@@ -167,11 +231,30 @@ class _ScriptBinder:
                 return
             names = [f.name for f in self.catalog.functions.values()]
             hint = did_you_mean(name, names if kind is Kind.FUNCTION else self.catalog.names(), all_of_them="There are")
+            if name.casefold() in self.running:
+                hint = f"A query of that name runs; to end it: DROP QUERY {name};"
             raise self.error(node.this, f"UNKNOWN_{kind.name}", f'{kind.value} "{name}" does not exist', hint=hint)
         self._check_kind(node.this, found, kind)
         self._check_unused(node.this, found)
         self._forget(found)
         self._lapse(found)
+
+    def _end(self, node: Drop) -> None:
+        """A query that runs ends; what it was defined by stays."""
+        name = node.this.name
+        found = self.kept.pop(name.casefold(), None)
+        if found is not None:
+            self.running.pop(name.casefold(), None)
+            self.ended.append(found)
+            return
+        message, entry = f'no query "{name}" runs', self.catalog.get(name)
+        if node.args.get("if_exists"):
+            self._notice(Notice("NOTHING_TO_DROP", message))
+            return
+        hint = did_you_mean(name, list(self.kept.values()), all_of_them="There are")
+        if isinstance(entry, Derived):
+            hint = f"To drop what it is defined by: DROP {entry.kind.name} {entry.name};"
+        raise self.error(node.this, "UNKNOWN_QUERY", message, hint=hint)
 
     def _check_kind(self, node: exp.Expr, found: Entry | Function, wanted: Kind) -> None:
         if found.kind is not wanted:
@@ -211,13 +294,18 @@ class _ScriptBinder:
     # -- ALTER ------------------------------------------------------------------------------------------------------
 
     def _alter(self, node: AlterQuery) -> None:
-        found = self.catalog.get(node.this.name)
-        if not isinstance(found, Derived) or found.is_constant:
-            queries = [e.name for e in self.catalog if isinstance(e, Derived) and not e.is_constant]
-            hint = did_you_mean(node.this.name, queries, all_of_them="There are")
-            raise self.error(node.this, "UNKNOWN_QUERY", f'query "{node.this.name}" does not exist', hint=hint)
+        found, runs = self.catalog.get(node.this.name), self.running.get(node.this.name.casefold())
         level = bind_consistency(self.text, node.args["consistency"])
         assert level is not None
+        if runs is not None:
+            self.altered[runs.name] = level
+        if not isinstance(found, Derived) or found.is_constant:
+            if runs is not None:
+                return
+            queries = [e.name for e in self.catalog if isinstance(e, Derived) and not e.is_constant]
+            queries += [query.name for query in self.running.values()]
+            hint = did_you_mean(node.this.name, list(dict.fromkeys(queries)), all_of_them="There are")
+            raise self.error(node.this, "UNKNOWN_QUERY", f'query "{node.this.name}" does not exist', hint=hint)
         self.catalog.add(evolve(found, consistency=level))
         self.altered[found.name] = level
         folded = found.name.casefold()
@@ -239,12 +327,17 @@ class _ScriptBinder:
                 f'setting "{name}" cannot be "{value.name}"',
                 hint=f"It is one of {', '.join(allowed)}.",
             )
+        if Settings.is_number(name) and not value.name.isdecimal():
+            raise self.error(
+                value, "INVALID_SETTING", f'setting "{name}" cannot be "{value.name}"', hint="It is a whole number."
+            )
         self.settings = self.settings.with_value(name, value.name.lower())
 
     # -- questions --------------------------------------------------------------------------------------------------
 
     def _ask(self, node: ExplainStatement | Show | Describe) -> None:
-        self.answers.append(Questions(self.text, self.catalog, self.result, self._query).answer(node))
+        asked = Questions(self.text, self.catalog, self.result, self._query, self.running)
+        self.answers.append(asked.answer(node))
 
     _STATEMENTS: ClassVar[dict[type[exp.Expr], Callable[..., None]]] = {
         CreateStream: _create,

@@ -18,10 +18,10 @@ from headwater.language.changes import (
     carried_columns,
     element_columns,
     envelope,
-    table_of_events,
 )
 from headwater.language.consistency import Consistency
-from headwater.language.time_clauses import Clause, LateRows
+from headwater.language.emission import Emission
+from headwater.language.time_clauses import Clause, HeartbeatFromSource, LateRows, SentAt
 from headwater.model.functions import UserFunction
 from headwater.model.schema import Field, Schema
 
@@ -80,12 +80,13 @@ class Stream:
     def plan(self) -> Plan:
         """Rows that are stamped with a time column are valid for one instant, and stay as they are.
 
-        What comes without one, and what a table holds, has intervals of its own and may be changed.
+        So are rows that are stamped when they come. What comes without a time, and what a table holds, has intervals of
+        its own and may be changed.
         """
         if self.has_events:
-            events = Source(self.name, self.carried, chronons=True, revisable=False)
-            return table_of_events(events, self.schema, self.key)
-        stamped = self.kind is Kind.STREAM and self.time is not None
+            return Source(self.name, self.schema, events=True, key=self.key)
+        instants = self.time is not None or self.stamped_on_arrival or self.late_rows_of is not None
+        stamped = self.kind is Kind.STREAM and instants
         source = Source(self.name, self.schema, chronons=stamped, revisable=not stamped)
         told = self.changes
         if told is None or (told.ordered and not told.checked):
@@ -106,11 +107,17 @@ class Stream:
 
     @property
     def brought(self) -> Schema:
-        """The columns that its rows must have; the others are the engine's to fill in."""
+        """The columns that its rows bring; the others are the engine's to fill in."""
         if self.has_events:
             return Schema(())
         own = tuple(f for f in self.schema if f.name not in (ARRIVED, ORIGINAL))
         return self.schema if len(own) == len(self.schema) else Schema(own)
+
+    @property
+    def clocked(self) -> frozenset[str]:
+        """The columns by which its rows are placed in time: a row without one is none of the stream's."""
+        named = (c.column for c in self.clauses if isinstance(c, HeartbeatFromSource | SentAt))
+        return frozenset(c for c in (self.time, *named) if c is not None)
 
     @property
     def optional(self) -> Schema:
@@ -168,6 +175,8 @@ class Derived:
     kind: Kind = Kind.STREAM
     key: tuple[str, ...] = ()
     consistency: Consistency | None = None
+    emission: Emission | None = None
+    """How its rows go out when it runs; of no concern to those who read it."""
 
     @property
     def is_constant(self) -> bool:
@@ -192,14 +201,16 @@ Entry = Stream | Derived
 class Catalog:
     """Streams, tables and views by name, and functions by theirs."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, python_functions: bool = True) -> None:
+        """``python_functions``: may statements make functions by CREATE FUNCTION, so run any Python there is?"""
+        self.python_functions = python_functions
         self._streams: dict[str, Entry] = {}
         self.functions: dict[str, Function] = {}
         """By folded name."""
 
     def copy(self) -> Catalog:
         """Another catalog with the same entries."""
-        same = Catalog()
+        same = Catalog(python_functions=self.python_functions)
         same._streams.update(self._streams)
         same.functions.update(self.functions)
         return same
@@ -229,6 +240,8 @@ class Catalog:
     def dependents(self, name: str) -> list[str]:
         """Whose queries read the stream, or the stream of its late rows, and whose late rows go into it."""
         folded = {name.casefold(), *(s.name.casefold() for s in self if _belongs_to(s, name))}
+        aside = {f"{name.casefold()}{ending}" for ending in ("_late", "_bad")}
+        folded |= {found for found in aside if self.get(found) is None}
         readers = [s.name for s in self if isinstance(s, Derived) and folded & s.uses]
         feeders = [s.name for s in self if isinstance(s, Stream) and (s.diverts_into or "").casefold() in folded]
         return [d for d in dict.fromkeys([*readers, *feeders]) if d.casefold() != name.casefold()]
@@ -236,6 +249,16 @@ class Catalog:
     def callers(self, function: str) -> list[str]:
         """Whose queries call the function."""
         return [s.name for s in self if isinstance(s, Derived) and calls(function) in s.uses]
+
+    def gets_late_rows(self, entry: Stream) -> bool:
+        """Are its rows the late ones of another stream?"""
+        name = entry.name.casefold()
+        diverting = (e for e in self if isinstance(e, Stream) and (e.diverts_into or "").casefold() == name)
+        return entry.late_rows_of is not None or any(diverting)
+
+    def keys(self) -> dict[Plan, tuple[str, ...]]:
+        """What has a PRIMARY KEY, with that."""
+        return {s.plan: s.key for s in self if s.key}
 
     def sources(self) -> dict[str, Schema]:
         """What comes from outside, with its columns."""

@@ -1,4 +1,4 @@
-"""How the rows of a stream say that earlier ones change, and the plan that makes a changing table of them.
+"""How the rows of a stream say that earlier ones change.
 
 ``headwater``: a row is an element of ours, with ``_op``, ``_start``, ``_end`` and ``_new_end``, as our changelogs have them.
 ``debezium``: a row is an event with the row ``before`` and ``after`` a change, valid from there until the next one.
@@ -11,7 +11,6 @@ from enum import StrEnum
 import pyarrow as pa
 from attrs import frozen
 
-from headwater.algebra.nodes import Filter, FromPositiveNegative, Plan, Project, RowWindow, Scalar, Source
 from headwater.model.schema import END, START, WEIGHT, Field, Schema
 
 OP, NEW_END, COUNT = "_op", "_new_end", "_count"
@@ -83,30 +82,3 @@ def carried_columns(row: Schema, key: tuple[str, ...]) -> Schema:
     hidden = Field(SEQUENCE, pa.int64(), nullable=False), Field(DELETED, pa.bool_(), nullable=False)
     images = (f if f.name in key else Field(f.name, f.type) for f in row)
     return Schema((hidden[0], *images, hidden[1]))
-
-
-def table_of_events(source: Source, row: Schema, key: tuple[str, ...]) -> Plan:
-    """The table whose change events come from the source.
-
-    Signed images open and close rows (Krämer 17.3). With a key the last event of each tells what is there, so that no
-    image of what was before is needed.
-    """
-    if not key:
-        return FromPositiveNegative(source, SIGN)
-    last = RowWindow(source, 1, partition=key)
-    there = Filter(last, Scalar(f'NOT "{DELETED}"', pa.bool_(), (DELETED,)))
-    return Project(there, tuple((f.name, Scalar(_quoted(f.name), f.type, (f.name,))) for f in row))
-
-
-def recorded_table(plan: Plan) -> Source | None:
-    """The table alone, if the plan is one that is made of change events: recordings have its rows, not the events."""
-    match plan:
-        case FromPositiveNegative(input=Source() as events, sign=sign) if sign == SIGN:
-            return Source(events.name, plan.schema)
-        case Project(input=Filter(input=RowWindow(input=Source() as events))) if DELETED in events.schema.names:
-            return Source(events.name, events.schema.select(plan.schema.names))
-    return None
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -19,7 +19,7 @@ from headwater.language.scope import project, reference
 from headwater.language.text import did_you_mean, error_on
 from headwater.language.time_binding import StreamReference, TimeBinder, TimeRules
 from headwater.language.time_clauses import LatePolicy, LateRows
-from headwater.language.types import TYPE_NAMES, common_type, declared_type, duckdb_name, shown
+from headwater.language.types import TYPE_NAMES, common_type, declared_type, duckdb_name, shown, written_type
 from headwater.model.schema import RESERVED, Field, Schema
 
 
@@ -133,8 +133,8 @@ class Declaration:
     def type(self, node: exp.DataType) -> pa.DataType:
         type_ = declared_type(node)
         if type_ is None:
-            written = node.sql(dialect="spark")
-            raise self.error(node, "UNKNOWN_TYPE", f"there is no type {written}", hint=f"There are {TYPE_NAMES}.")
+            message = f"there is no type {written_type(node)}"
+            raise self.error(node, "UNKNOWN_TYPE", message, hint=f"There are {TYPE_NAMES}.")
         return type_
 
     def key(self, fields: Sequence[Field]) -> tuple[str, ...]:

@@ -7,9 +7,13 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+from attrs import evolve
 from sqlglot import exp
 
+from headwater.algebra.expressions import can_fail
 from headwater.errors import SqlError
+from headwater.language.arithmetic import ARITHMETIC, meeting, remainder, spark_operands, whole_quotient
+from headwater.language.casts import as_text, can_be, cast_text, converted
 from headwater.language.functions.calls import bind_call, bind_special_form, refused_constant
 from headwater.language.rendering import Template, column_node
 from headwater.language.scope import Bound, Scope, struct_field
@@ -23,10 +27,10 @@ from headwater.language.types import (
     declared_type,
     duckdb_name,
     infer,
-    is_temporal,
+    is_nested,
     shown,
+    written_type,
 )
-from headwater.operators.expression import connection
 
 _OPERATORS: dict[type[exp.Expr], str] = {
     exp.Add: "+",
@@ -149,8 +153,11 @@ class ExpressionBinder:
     def _logic(self, node: exp.And | exp.Or | exp.Not) -> Bound:
         word = type(node).__name__.upper()
         operands = [self.boolean(self.bind(o), f"the operand of {word}") for o in _operands(node)]
+        nullable = any(o.nullable for o in operands)
+        if not isinstance(node, exp.Not) and can_fail(operands[1].scalar()):
+            return Bound(_guarded(node, operands), pa.bool_(), nullable, node)
         rebuilt = type(node)(**dict(zip(("this", "expression"), (o.node for o in operands), strict=False)))
-        return Bound(rebuilt, pa.bool_(), any(o.nullable for o in operands), node)
+        return Bound(rebuilt, pa.bool_(), nullable, node)
 
     def _comparison(self, node: exp.Expr) -> Bound:
         left, right = self.comparands(self.bind(node.this), self.bind(node.expression))
@@ -174,13 +181,13 @@ class ExpressionBinder:
         )
 
     def _literal_as(self, bound: Bound, type_: pa.DataType) -> Bound:
-        spelled = duckdb_name(type_)
-        ((value,),) = connection().execute(f"SELECT TRY_CAST(? AS {spelled})", [bound.node.name]).fetchall()
-        if value is None or not (is_temporal(type_) or pa.types.is_primitive(type_)):
+        """A text constant as what it is compared with: a DECIMAL with a DOUBLE, for it may have more digits."""
+        read = pa.float64() if pa.types.is_decimal(type_) else type_
+        if is_nested(type_) or not can_be(bound.node.name, read):
             raise self.error(
                 bound.origin, "TYPE_MISMATCH", f"cannot compare {shown(type_)} with the STRING '{bound.node.name}'"
             )
-        return bound.cast(type_, spelled)
+        return converted(bound, read)
 
     def _between(self, node: exp.Between) -> Bound:
         value = self.bind(node.this)
@@ -199,17 +206,37 @@ class ExpressionBinder:
 
     def _operator(self, node: exp.Expr) -> Bound:
         operands = [self.bind(o) for o in _operands(node)]
-        if isinstance(node, exp.Mod) and not (
-            isinstance(operands[1].node, exp.Literal) and operands[1].node.name != "0"
-        ):
-            return self._remainder(node, operands)
+        what = f'operator "{_OPERATORS[type(node)]}"'
+        if isinstance(node, ARITHMETIC):
+            operands = spark_operands(type(node), operands)
+        template = self._special_arithmetic(node, operands, what)
+        if template is not None:
+            return self.typed(template, node, operands, nullable=True, what=what)
+        if isinstance(node, exp.DPipe):
+            operands = [as_text(o) for o in operands]
         rebuilt = type(node)(
             **{k: v for k, v in node.args.items() if not isinstance(v, exp.Expr)},
             **dict(zip(("this", "expression"), (o.node for o in operands), strict=False)),
         )
         strict = isinstance(node, _NEVER_NULL_OF_NON_NULL)
         nullable = not isinstance(node, exp.Is) and not (strict and not any(o.nullable for o in operands))
-        return self.typed(rebuilt, node, operands, nullable=nullable, what=f'operator "{_OPERATORS[type(node)]}"')
+        bound = self.typed(rebuilt, node, operands, nullable=nullable, what=what)
+        if isinstance(node, (exp.Add, exp.Sub)) and _moves_whole_days(node, operands):
+            return bound.cast(pa.date32(), "DATE")
+        return bound
+
+    def _special_arithmetic(self, node: exp.Expr, operands: list[Bound], what: str) -> Template | None:
+        if isinstance(node, exp.IntDiv) and (template := whole_quotient(operands)) is None:
+            types = " and ".join(shown(o.type) for o in operands)
+            hint = "CAST to BIGINT or DECIMAL cuts a fraction off."
+            raise self.error(node, "TYPE_MISMATCH", f"{what} does not take {types}", hint=hint)
+        if isinstance(node, exp.IntDiv):
+            return template
+        if isinstance(node, exp.Mod) and not (
+            isinstance(operands[1].node, exp.Literal) and operands[1].node.name != "0"
+        ):
+            return remainder(operands)
+        return None
 
     def _like(self, node: exp.Expr, escape: exp.Expr | None = None) -> Bound:
         """As in Spark: a backslash takes its meaning from ``%`` and ``_``, if ESCAPE names no other character."""
@@ -225,11 +252,6 @@ class ExpressionBinder:
         test = f"({{0}} {'NOT ' if node.args.get('negate') else ''}{word} {{1}} ESCAPE '{written}')"
         template = Template(this=test, expressions=[o.node for o in operands])
         return self.typed(template, node, operands, nullable=True, what=f'operator "{word}"')
-
-    def _remainder(self, node: exp.Expr, operands: list[Bound]) -> Bound:
-        """NULL where there is none, as in Spark; for a DOUBLE DuckDB gives NaN."""
-        template = Template(this="({0} % NULLIF({1}, 0))", expressions=[o.node for o in operands])
-        return self.typed(template, node, operands, nullable=True, what='operator "%"')
 
     def _case(self, node: exp.Case) -> Bound:
         subject = self.bind(node.this) if node.this else None
@@ -248,6 +270,9 @@ class ExpressionBinder:
         if default:
             results.append(default)
         self.same_kind(results, "the results of CASE")
+        results = meeting(results)
+        branches = [exp.If(this=b.this, true=r.node) for b, r in zip(branches, results, strict=False)]
+        default = results[-1] if default else None
         rebuilt = exp.Case(
             this=subject.node if subject else None, ifs=branches, default=default.node if default else None
         )
@@ -256,15 +281,17 @@ class ExpressionBinder:
     def _cast(self, node: exp.Cast) -> Bound:
         value, target = self.bind(node.this), declared_type(node.args["to"])
         if target is None:
-            written = node.args["to"].sql("spark")
-            raise self.error(node, "UNKNOWN_TYPE", f"there is no type {written}", hint=f"There are {TYPE_NAMES}.")
-        word = "TRY_CAST" if isinstance(node, exp.TryCast) else "CAST"
-        fractional = pa.types.is_floating(value.type) or pa.types.is_decimal(value.type)
-        # Spark cuts the fraction off; DuckDB's own cast would round.
-        argument = "TRUNC({0})" if fractional and pa.types.is_integer(target) else "{0}"
-        template = Template(this=f"{word}({argument} AS {duckdb_name(target)})", expressions=[value.node])
-        nullable = value.nullable or word == "TRY_CAST"
-        what = f"{word} to {shown(target)}"
+            message = f"there is no type {written_type(node.args['to'])}"
+            raise self.error(node, "UNKNOWN_TYPE", message, hint=f"There are {TYPE_NAMES}.")
+        attempt = isinstance(node, exp.TryCast)
+        text = cast_text(value.type, target, attempt=attempt)
+        what = f"{'TRY_CAST' if attempt else 'CAST'} to {shown(target)}"
+        if text is None:
+            raise self.error(node, "TYPE_MISMATCH", f"{what} does not take {shown(value.type)}")
+        if _is_string_literal(value.node):
+            return evolve(converted(value, target, attempt=attempt), origin=node, nullable=attempt)
+        template = Template(this=text, expressions=[value.node])
+        nullable = value.nullable or attempt or (pa.types.is_floating(value.type) and pa.types.is_decimal(target))
         checked = self.typed(template, node, [value], nullable=nullable, what=what)
         return Bound(checked.node, target, nullable, node)
 
@@ -380,6 +407,30 @@ def _is_atomic(node: exp.Expr) -> bool:
 
 def _is_string_literal(node: exp.Expr) -> bool:
     return isinstance(node, exp.Literal) and node.is_string
+
+
+def _guarded(node: exp.Expr, operands: Sequence[Bound]) -> Template:
+    """AND and OR whose second side can fail: not computed where the first decides. DuckDB would compute both."""
+    decided = "({0}) IS FALSE THEN FALSE" if isinstance(node, exp.And) else "{0} THEN TRUE"
+    word = "AND" if isinstance(node, exp.And) else "OR"
+    return Template(this=f"CASE WHEN {decided} ELSE ({{0}} {word} {{1}}) END", expressions=[o.node for o in operands])
+
+
+_DAYS = ("DAY", "WEEK", "MONTH", "QUARTER", "YEAR")
+
+
+def _moves_whole_days(node: exp.Expr, operands: Sequence[Bound]) -> bool:
+    """A DATE and a length of whole days or months: a DATE again, as in Spark; DuckDB makes it a TIMESTAMP."""
+    if {o.type for o in operands} != {pa.date32(), INTERVAL}:
+        return False
+    lengths = [o for operand in _operands(node) for o in operand.find_all(exp.Interval)]
+    units = [part.name.upper().removesuffix("S") for length in lengths for part in _units(length)]
+    return bool(units) and all(unit in _DAYS for unit in units)
+
+
+def _units(length: exp.Interval) -> list[exp.Expr]:
+    unit = length.args.get("unit")
+    return [unit.this, unit.expression] if isinstance(unit, exp.IntervalSpan) else [unit or length]
 
 
 def check_column_type(binder: ExpressionBinder, bound: Bound) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from sqlglot import exp
 
 from headwater.language.catalog import Catalog, Stream
@@ -17,6 +19,17 @@ def with_heartbeats(text: str, catalog: Catalog, query: exp.Expr) -> exp.Expr:
     for call in calls:
         call.replace(_subquery(_stream(text, catalog, call)))
     return query
+
+
+def check_time(text: str, catalog: Catalog, query: exp.Expr, read: Collection[str]) -> None:
+    """The table ``heartbeats`` is valid in wall-clock time, so that with plain numbers it has no instant in common."""
+    numbers = [e.name for name in read if isinstance(e := catalog.get(name), Stream) and not e.has_unit]
+    if HEARTBEATS.name not in read or catalog.get(HEARTBEATS.name) is not None or not numbers:
+        return
+    message = f'"{HEARTBEATS.name}" is valid in wall-clock time, and "{numbers[0]}" counts time in plain numbers'
+    detail = f"The function {NAME}() reads that table. The two have no instant in common, so nothing would come of it."
+    hint = f"Ask for it in a query of its own: SELECT {NAME} FROM {HEARTBEATS.name} WHERE stream = '{numbers[0]}'."
+    raise error_on(text, query, "TIME_UNIT", message, detail=detail, hint=hint)
 
 
 def _stream(text: str, catalog: Catalog, call: exp.Anonymous) -> Stream:

@@ -12,14 +12,16 @@ from headwater.algebra.nodes import Plan
 from headwater.language import heartbeat_function
 from headwater.language.catalog import Catalog, Derived, Entry, Function, Kind, Stream
 from headwater.language.consistency import Consistency
+from headwater.language.emission import Emission
 from headwater.language.functions.registry import AGGREGATES, SCALARS, SPECIAL_FORMS, arity
 from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS
 from headwater.language.time_clauses import HeartbeatFromSource, SentAt
 from headwater.model.schema import Field, sql_name
 
 SHOW_STREAMS = "SHOW STREAMS"
+SHOW_QUERIES = "SHOW QUERIES"
 SHOW_HEARTBEATS = "SHOW HEARTBEATS"
-"""The title of its answer."""
+"""The titles of their answers."""
 
 
 @frozen
@@ -72,6 +74,7 @@ class Explain:
     consistency: Consistency | None = None
     streams: tuple[Stream, ...] = field(default=(), eq=False)
     """All streams that were declared before it."""
+    emission: Emission | None = None
 
 
 @frozen
@@ -109,7 +112,7 @@ def show_queries(queries: Iterable[ShownQuery], like: str | None) -> Answer:
         for q in queries
         if _matches(q.name, like)
     ]
-    return Answer("SHOW QUERIES", ("query", "columns", "consistency", "uses"), tuple(rows))
+    return Answer(SHOW_QUERIES, ("query", "columns", "consistency", "uses"), tuple(rows))
 
 
 def show_functions(catalog: Catalog, like: str | None, origin: str | None) -> Answer:

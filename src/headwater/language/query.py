@@ -16,6 +16,7 @@ from headwater.language.expressions import ExpressionBinder
 from headwater.language.notices import Notice
 from headwater.language.relations.from_items import Environment, Output, names_given
 from headwater.language.relations.joins import conjuncts, equal_sides, filtered
+from headwater.language.relations.lasting_rows import repeated
 from headwater.language.scope import (
     Bound,
     Item,
@@ -34,9 +35,10 @@ from headwater.language.select.ordering import Ordering
 from headwater.language.select.output_streams import output_stream
 from headwater.language.select.ranking import Ranking
 from headwater.language.select.select_list import Chosen, SelectList
-from headwater.language.select.set_operations import combined
+from headwater.language.select.set_operations import combined_all, sides_of
 from headwater.language.subqueries.block import Block
 from headwater.language.subqueries.correlation import Correlation, copies
+from headwater.language.subqueries.empty_aggregates import of_nothing, wants_row, wants_value, with_a_row
 from headwater.language.subqueries.free_names import is_correlated, refused
 from headwater.language.subqueries.nested import NEEDS_ALL_ROWS, NestedQueries
 from headwater.language.subqueries.values import Values
@@ -59,13 +61,14 @@ _UNSUPPORTED = {
 class QueryBinder:
     """Binds one statement's query against a catalog; collects notices, the streams used and UNBOUNDED windows."""
 
-    def __init__(self, catalog: Catalog, text: str) -> None:
-        self.catalog, self.text = catalog, text
+    def __init__(self, catalog: Catalog, text: str, *, one_row: bool = False) -> None:
+        self.catalog, self.text, self._one_row = catalog, text, one_row
         self.notices: list[Notice] = []
         self.uses: set[str] = set()
         self.unbounded: list[UnboundedWindow] = []
         self._ctes: list[dict[str, Output]] = []
-        self._environment = Environment(text, self._lookup, self.bind, self.unbounded, self.notices)
+        known = catalog.get, catalog.keys
+        self._environment = Environment(text, self._lookup, self.bind, self.unbounded, self.notices, *known)
         self._nested = NestedQueries(self._environment, self.bind, self._block, self._defining)
 
     def error(self, node: exp.Expr | None, code: str, message: str, *, hint: str = "") -> SqlError:
@@ -82,8 +85,8 @@ class QueryBinder:
                 case exp.Subquery():
                     return self._ordered(node, self.bind(node.this, correlation), correlation)
                 case exp.SetOperation():
-                    left, right = (self.bind(side, correlation) for side in (node.this, node.expression))
-                    return self._ordered(node, combined(self.text, node, left, right), correlation)
+                    sides = [self.bind(side, correlation) for side in sides_of(node)]
+                    return self._ordered(node, combined_all(self.text, node, sides), correlation)
                 case exp.Select():
                     return self._select(with_window_column(self.text, node), correlation)
         raise self.error(node, "UNSUPPORTED", "this query is not supported")
@@ -165,7 +168,10 @@ class QueryBinder:
         if stream.kind == "INTERNAL":
             pairs = zip(columns, chosen.arguments(), strict=True)
             columns = tuple(evolve(column, argument=argument) for column, argument in pairs)
-        return Output(stream.applied(ordering.applied(projected), columns), columns)
+        plan = ordering.applied(projected)
+        if stream.kind == "RSTREAM":
+            self.notices += repeated(plan, self._environment.has_unit)
+        return Output(stream.applied(plan, columns), columns)
 
     def _block(
         self,
@@ -188,7 +194,7 @@ class QueryBinder:
         relation, scope, names, conditions = self._rows(
             node, outer, names, correlation, correlated=correlated, stamped=stamped
         )
-        window = GroupWindow.of(node, scope, names)
+        window = GroupWindow.of(node, scope, names, relation.plan, self._environment.time_column)
         if window is not None:
             if correlation is not None:
                 raise refused(self.text, correlation.names[0], NEEDS_ALL_ROWS)
@@ -196,7 +202,7 @@ class QueryBinder:
             scope = Scope(self.text, relation.items, outer)
         expressions = chosen.expand(scope)
         if node.args.get("group") or node.args.get("having") or any(calls_aggregate(c.node) for c in expressions):
-            return self._grouped(node, expressions, relation, scope, conditions, names, window)
+            return self._grouped(node, expressions, relation, scope, conditions, names, window, correlation)
         ranking = Ranking(scope, names, node.args.get("windows") or (), within=scope.copies(node))
         values = Values(self._nested.subquery, scope, names, lambda bound: bound, window=ranking.call)
         outputs = [values.bind(c, "ORDER BY" if c.hidden else "SELECT") for c in expressions]
@@ -223,14 +229,17 @@ class QueryBinder:
         written = [(c, clause.items) for c in conjuncts(where.this if where else None)]
         dependent: list[tuple[exp.Expr, tuple[Item, ...]]] = []
         later: list[tuple[exp.Expr, tuple[Item, ...]]] = []
+        fragile: list[tuple[exp.Expr, tuple[Item, ...]]] = []
         for condition, items in (*clause.deferred, *written):
             scope = Scope(self.text, items, outer, carried)
             if is_correlated(condition, scope):
                 dependent.append((condition, items))
             elif condition.find(exp.Query, exp.Subquery):
                 later.append((condition, items))
+            elif clause.is_fragile(predicate := ExpressionBinder(scope, "WHERE").predicate(condition)):
+                fragile.append((condition, items))  # not for rows that a sub-query drops
             else:
-                clause.require(ExpressionBinder(scope, "WHERE").predicate(condition))
+                clause.require(predicate)
         relation, found = clause.relation(), clause.items
         if correlated:
             relation, own = rename_apart(relation, names), names
@@ -244,7 +253,8 @@ class QueryBinder:
             for condition in (c for c, in_sight in later if in_sight == items):
                 values.require(condition, "WHERE")
             relation = values.attached(relation)
-        return relation, seen(found), own, predicates
+        guarded = [ExpressionBinder(seen(items), "WHERE").predicate(c) for c, items in fragile]
+        return relation.over(filtered(relation.plan, guarded)), seen(found), own, predicates
 
     # -- GROUP BY ---------------------------------------------------------------------------------------------------
 
@@ -257,6 +267,7 @@ class QueryBinder:
         correlated: Sequence[Bound],
         names: NameSource,
         window: GroupWindow | None = None,
+        correlation: Correlation | None = None,
     ) -> Block:
         visible = expressions[: len(expressions) - len(scope.carried or ())]
         keys = bind_group_by(self.text, node.args.get("group"), visible, scope)
@@ -292,11 +303,17 @@ class QueryBinder:
         grouping.relation = rows.attached(relation)
         result = grouping.build()
         outputs = [grouping.lift(o) for o in outputs]
+        copied = [grouping.lift(copy) for copy in scope.copies(node)]
+        outer_names = {copy.node.name for copy in copied}
+        selected = [o for o in outputs if o.node.name not in outer_names]
+        if wants_row(node, selected, grouping.results, by_default=self._one_row):
+            result = with_a_row(result, names, copied, correlation, node)
+        empty = of_nothing(outputs, grouping.results) if wants_value(node) else ()
         result = values.attached(groups.attached(result))
         result = ranking.applied(result, grouping.lift)
         result = result.over(filtered(result.plan, [grouping.lift(q) for q in qualified]))
         outer = tuple(grouping.lift(p) for p in (*correlated, *depending))
-        return Block(result, tuple(outputs), outer)
+        return Block(result, tuple(outputs), outer, empty=empty)
 
     def _qualify(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from sqlglot import exp
 
@@ -10,6 +10,7 @@ from headwater.errors import SqlError
 from headwater.language import system_views
 from headwater.language.catalog import Catalog, Derived, Entry, Kind, Stream
 from headwater.language.consistency import bind_consistency
+from headwater.language.emission import bind_emission
 from headwater.language.introspection import (
     SHOW_HEARTBEATS,
     Answer,
@@ -42,8 +43,10 @@ class Questions:
         catalog: Catalog,
         result: Query | None,
         bind_query: Callable[[exp.Expr], tuple[Output, QueryBinder]],
+        running: Mapping[str, Query] | None = None,
     ) -> None:
-        self.text, self.catalog, self.result = text, catalog, result
+        """``running``: by folded name, the queries that run already."""
+        self.text, self.catalog, self.result, self.running = text, catalog, result, running or {}
         self._bind_query = bind_query
 
     def error(self, node: exp.Expr, code: str, message: str, *, hint: str = "") -> SqlError:
@@ -61,18 +64,22 @@ class Questions:
 
     def _explain(self, node: ExplainStatement) -> Explain:
         if isinstance(node.this, exp.Identifier):
-            entry = self.catalog.get(node.this.name)
+            # What runs under a name may have been defined otherwise than what has the name now.
+            entry = self.running.get(node.this.name.casefold()) or self.catalog.get(node.this.name)
             if entry is None:
                 raise self._unknown(node.this, "QUERY")
             name, plan = entry.name, entry.plan
-            consistency = entry.consistency if isinstance(entry, Derived) else None
+            consistency = None if isinstance(entry, Stream) else entry.consistency
+            emission = None if isinstance(entry, Stream) else entry.emission
         else:
             name, plan = RESULT, self._bind_query(node.this)[0].plan
             consistency = bind_consistency(self.text, node.args.get("consistency"))
+            emission = bind_emission(self.text, node.args.get("emission"), consistency, ())
+        plan = plan if emission is None else emission.of(plan)
         level = ExplainLevel((node.args.get("level") or "OPTIMIZED").lower())
         format_ = ExplainFormat((node.args.get("format") or "TREE").lower())
         streams = tuple(entry for entry in self.catalog if isinstance(entry, Stream))
-        return Explain(name, plan, level, format_, bool(node.args.get("verbose")), consistency, streams)
+        return Explain(name, plan, level, format_, bool(node.args.get("verbose")), consistency, streams, emission)
 
     # -- SHOW -------------------------------------------------------------------------------------------------------
 
@@ -93,11 +100,12 @@ class Questions:
 
     def _queries(self) -> list[ShownQuery]:
         derived = [e for e in self.catalog if isinstance(e, Derived) and not e.is_constant]
-        shown = [ShownQuery(e.name, e.fields, e.consistency, e.uses) for e in derived]
-        if self.result is not None:
-            fields = self.result.plan.schema.fields
-            shown.append(ShownQuery(RESULT, fields, self.result.consistency, self.result.uses))
-        return shown
+        shown = {e.name.casefold(): ShownQuery(e.name, e.fields, e.consistency, e.uses) for e in derived}
+        last = [] if self.result is None or RESULT in self.running else [self.result]
+        for query in (*self.running.values(), *last):
+            fields = query.plan.schema.fields
+            shown[query.name.casefold()] = ShownQuery(query.name, fields, query.consistency, query.uses)
+        return list(shown.values())
 
     # -- DESCRIBE ---------------------------------------------------------------------------------------------------
 
@@ -112,6 +120,9 @@ class Questions:
             return describe_fields(entry.name, entry.fields, entry)
         if kind in (None, "QUERY") and node.this.name.casefold() == RESULT and self.result is not None:
             return describe_fields(RESULT, self.result.plan.schema.fields)
+        runs = self.running.get(node.this.name.casefold()) if kind in (None, "QUERY") else None
+        if runs is not None:
+            return describe_fields(runs.name, runs.plan.schema.fields)
         found = self._function(node.this.name) if kind in (None, "FUNCTION") else None
         if found is None:
             raise self._unknown(node.this, kind)
@@ -131,6 +142,8 @@ class Questions:
     def _unknown(self, node: exp.Expr, kind: str | None) -> SqlError:
         functions = [f.name for f in self.catalog.functions.values()]
         names = functions if kind == "FUNCTION" else [*self.catalog.names(), *(functions if kind is None else ())]
+        if kind in (None, "QUERY"):
+            names = list(dict.fromkeys([*names, *(query.name for query in self.running.values())]))
         hint = did_you_mean(node.name, names, all_of_them="There are")
         what = (kind or "STREAM").lower()
         return self.error(node, f"UNKNOWN_{what.upper()}", f'{what} "{node.name}" does not exist', hint=hint)

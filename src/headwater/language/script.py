@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from attrs import field, frozen
 
 from headwater.algebra.nodes import Plan
-from headwater.language.catalog import Catalog
+from headwater.errors import InputError
+from headwater.language.catalog import Catalog, Kind
 from headwater.language.consistency import Consistency
+from headwater.language.emission import Emission
 from headwater.language.introspection import Answer, Explain
 from headwater.language.notices import Notice
 from headwater.settings import Settings
@@ -27,6 +29,28 @@ class Query:
     """If the query says so."""
     uses: frozenset[str] = frozenset()
     """The folded names of the streams and functions that it uses."""
+    emission: Emission | None = None
+    """In which form its rows go out, if the query says so."""
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        plan: Plan,
+        consistency: Consistency | None,
+        emission: Emission | None,
+        uses: frozenset[str],
+    ) -> Query:
+        """With the plan of what goes out."""
+        return cls(name, plan if emission is None else emission.of(plan), consistency, uses, emission)
+
+
+def no_query(script: Script) -> InputError:
+    """There is nothing to run."""
+    hint = "Add a SELECT, or CREATE STREAM name AS SELECT …"
+    if script.named:
+        hint = f"A view is only a name: add SELECT * FROM {script.named[-1].name}; or make it a STREAM."
+    return InputError("NO_QUERY", "the script has no query", hint=hint)
 
 
 @frozen
@@ -44,3 +68,16 @@ class Script:
     """What SHOW and DESCRIBE found, and what EXPLAIN asks for, in the order of the script."""
     altered: Mapping[str, Consistency] = field(factory=dict)
     """The level of consistency that ALTER QUERY gives to a query."""
+    ended: tuple[str, ...] = ()
+    """The running queries that DROP QUERY ends."""
+
+    @property
+    def streams(self) -> tuple[Query, ...]:
+        """The named queries that run by themselves. A view does not: it is only a name."""
+        kinds = {entry.name: entry.kind for entry in self.catalog}
+        return tuple(query for query in self.named if kinds.get(query.name) is not Kind.VIEW)
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        """Everything that runs: the named queries, and the last SELECT."""
+        return (*self.streams, *([] if self.result is None else [self.result]))

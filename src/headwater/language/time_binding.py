@@ -18,6 +18,9 @@ from headwater.language.text import did_you_mean, error_on
 from headwater.language.types import is_temporal, shown
 from headwater.model.schema import Field
 
+WITHIN = 10_000_000
+"""ALONG WALL CLOCK, if it does not say how far: clocks that are set by the network, and rows that take a moment."""
+
 
 @frozen
 class StreamReference:
@@ -225,6 +228,22 @@ class TimeBinder:
             raise self.error(rate, "TIME_BOUND", f"MINIMUM RATE must be positive, not {rate.this}")
         return c.ClockDeviation(node.args["name"].name, self._bound(node), Decimal(rate.this) if rate else None)
 
+    def _along_wall_clock(self, node: exp.Expr) -> c.Clause:
+        self._check_is_wall_time(node)
+        within = self._wall(node) if node.args.get("amount") is not None else WITHIN
+        return c.AlongWallClock(within)
+
+    def _check_is_wall_time(self, node: exp.Expr) -> None:
+        assert self._time is not None
+        if not is_temporal(self._time.type):
+            raise self.error(
+                node,
+                "TIME_UNIT",
+                f'{node.this} needs a TIMESTAMP: column "{self._time.name}" counts time in plain numbers',
+                detail="Nothing says how many of them pass in a second.",
+                hint="TIMEOUT makes the last rows final when all streams are silent, whatever their times are.",
+            )
+
     def _tokens(self, node: exp.Expr) -> c.Clause:
         return c.Tokens(node.args["name"].name, *self._range(node))
 
@@ -266,6 +285,12 @@ class TimeBinder:
     def _estimator_option(self, node: exp.Expr) -> tuple[str, int | float]:
         in_rows = node.args.get("name") is not None
         match node.this:
+            case "SILENCE":
+                self._check_is_wall_time(node)
+                return "silence", self._wall(node)
+            case "WALL CLOCK":
+                self._check_is_wall_time(node)
+                return "wall_clock", True
             case "ALPHA":
                 return "alpha", float(self._number(node, least=0, most=1))
             case "MARGIN":
@@ -354,6 +379,7 @@ class TimeBinder:
         "IDLE AFTER": _idle_after,
         "LATE ROWS": _late_rows,
         "CLOCK DEVIATION": _clock_deviation,
+        "ALONG WALL CLOCK": _along_wall_clock,
         "TOKENS": _tokens,
         "TRANSITIVE": lambda self, node: c.Transitive(),
         "WATERMARK": _watermark,

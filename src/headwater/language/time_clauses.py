@@ -193,6 +193,16 @@ class Transitive(Clause):
         return "TRANSITIVE"
 
 
+@frozen
+class AlongWallClock(Clause):
+    """Times are within ``deviation`` of the engine's own clock when rows are sent: time passes though nothing comes."""
+
+    deviation: int
+
+    def sql(self, *, unit: bool) -> str:
+        return f"ALONG WALL CLOCK WITHIN {_wall(self.deviation)}"
+
+
 # -- heartbeats -------------------------------------------------------------------------------------------------------
 
 
@@ -222,6 +232,10 @@ class HeartbeatEstimated(Clause):
     warmup_rows: int = 1_000
     late_budget: float | None = None
     """The share of rows that may be late."""
+    silence: int = 60_000_000
+    """Before the wall clock or other streams speak for this one, it may be behind them by so much (its own time)."""
+    wall_clock: bool = False
+    """How far times are behind the wall clock is learned too."""
 
     def sql(self, *, unit: bool) -> str:
         parts = [f"WINDOW {self.window_rows} ROWS"] if self.window_rows is not None else []
@@ -232,7 +246,10 @@ class HeartbeatEstimated(Clause):
             parts += [f"LATE BUDGET {100 * self.late_budget:g} %"]
         parts += [f"HORIZON {_wall(self.horizon)}"]
         parts += [f"INITIAL {shown_duration(self.initial, unit=unit)}"] if self.initial is not None else []
-        return f"HEARTBEAT ESTIMATED ({', '.join([*parts, f'WARMUP {self.warmup_rows} ROWS'])})"
+        parts += [f"WARMUP {self.warmup_rows} ROWS"]
+        parts += [f"SILENCE {_wall(self.silence)}"] if unit else []
+        parts += ["WALL CLOCK"] if self.wall_clock else []
+        return f"HEARTBEAT ESTIMATED ({', '.join(parts)})"
 
 
 # -- silence and lateness ---------------------------------------------------------------------------------------------

@@ -91,6 +91,21 @@ def declared_type(node: exp.DataType) -> pa.DataType | None:
     return None
 
 
+_WRITTEN = {
+    exp.DType.TIME: "TIME",
+    exp.DType.TIMETZ: "TIME WITH TIME ZONE",
+    exp.DType.TIMESTAMPTZ: "TIMESTAMP WITH TIME ZONE",
+    exp.DType.INT128: "HUGEINT",
+    exp.DType.UUID: "UUID",
+}
+"""Types that Spark would call by another name."""
+
+
+def written_type(node: exp.Expr) -> str:
+    """A type that there is not, as it was written."""
+    return _WRITTEN.get(node.this) or node.sql(dialect="spark")
+
+
 def duckdb_name(type_: pa.DataType) -> str:
     """How DuckDB spells an Arrow type."""
     if type_ == INTERVAL:

@@ -14,6 +14,7 @@ from headwater.kernels.consolidate import consolidate_rows
 from headwater.model.arrays import BoolArray, Int64Array, int64_values
 from headwater.model.element import Adjust, Insert, Row
 from headwater.model.identity import Identity, identify
+from headwater.model.python_values import python_values
 from headwater.model.schema import END, RESERVED, START, WEIGHT, Schema
 from headwater.model.time import BEGINNING
 
@@ -91,6 +92,11 @@ class Delta:
         columns = self.columns if names is None else [self.column(n) for n in names]
         return identify(columns, len(self))
 
+    @property
+    def bytes(self) -> int:
+        """Its size in memory."""
+        return 24 * len(self) + sum(column.nbytes for column in self.columns)
+
     def largest_start(self) -> int:
         """The largest start of a row that is added, or how far time has come anyway."""
         starts = self.start[self.weight > 0]
@@ -98,7 +104,7 @@ class Delta:
 
     def rows(self) -> list[tuple[tuple[object, ...], int, int, int]]:
         """(row, start, end, weight) tuples: the opposite of ``from_rows``."""
-        payload = zip(*(c.to_pylist() for c in self.columns), strict=True) if self.columns else [()] * len(self)
+        payload = zip(*map(python_values, self.columns), strict=True) if self.columns else [()] * len(self)
         return list(zip(payload, self.start.tolist(), self.end.tolist(), self.weight.tolist(), strict=True))
 
     def to_elements(self) -> list[Insert | Adjust]:

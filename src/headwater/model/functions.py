@@ -12,6 +12,7 @@ import pyarrow as pa
 from attrs import frozen
 
 from headwater.errors import HeadwaterError
+from headwater.model.given_functions import find_given, receive
 
 _PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 
@@ -38,18 +39,33 @@ class UserFunction:
         digest = hashlib.sha256(identity.encode()).hexdigest()[:8]
         return cls(f"{name}#{digest}", path, parameters, returns)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A function that was given as an object comes along."""
+        return _with_code, (self.name, self.path, self.parameters, self.returns, find_given(self.path))
+
     @property
     def title(self) -> str:
         """What the user calls it."""
         return self.name.partition("#")[0]
 
 
+def _with_code(
+    name: str, path: str, parameters: tuple[pa.DataType, ...], returns: pa.DataType, code: Any
+) -> UserFunction:
+    if code is not None:
+        receive(path, code)
+    return UserFunction(name, path, parameters, returns)
+
+
 def import_path(path: str) -> Any:
-    """What ``package.module:attribute`` names; raises ``UNKNOWN_FUNCTION_PATH``.
+    """What ``package.module:attribute`` names, or what was given under the path; raises ``UNKNOWN_FUNCTION_PATH``.
 
     >>> import_path("math:sqrt")(9.0)
     3.0
     """
+    given = find_given(path)
+    if given is not None:
+        return given
     if not _PATH.fullmatch(path):
         raise _unknown(f'"{path}" is no import path', hint="Write 'module:attribute'.")
     module_name, _, attributes = path.partition(":")

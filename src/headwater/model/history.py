@@ -14,6 +14,7 @@ from headwater.model.arrays import Int64Array
 from headwater.model.delta import Delta
 from headwater.model.element import Insert, Row
 from headwater.model.identity import Identity
+from headwater.model.python_values import python_values
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY, render
 
@@ -192,7 +193,7 @@ def _sweep(delta: Delta) -> History:
 
 
 def _tuples(columns: Sequence[pa.Array], rows: int) -> list[Row]:
-    return list(zip(*(c.to_pylist() for c in columns), strict=True)) if columns else [()] * rows
+    return list(zip(*map(python_values, columns), strict=True)) if columns else [()] * rows
 
 
 def _negative(history: History) -> StreamError:

@@ -72,7 +72,8 @@ class AggregateOperator(SweepOperator):
 
     Input 0 brings the rows. Each further input brings, for one DISTINCT argument, the rows (keys, argument) without
     duplicates at any instant. State: totals and open start a group; per live row one end to come. ``revisable``: an input
-    may take back what it said; where none does, MIN and MAX need not keep rows.
+    may take back what it said; where none does, MIN and MAX need not keep rows. ``once``: the rows of a group begin at one
+    instant and never end, as those of a session do; then a group is forgotten with its answer.
     """
 
     name = "aggregate"
@@ -86,9 +87,10 @@ class AggregateOperator(SweepOperator):
         speculative: bool = False,
         hold: bool = True,
         revisable: bool = True,
+        once: bool = False,
     ) -> None:
         key_fields = tuple(inputs[0].field(k) for k in keys)
-        super().__init__([f.type for f in key_fields], speculative=speculative, hold=hold)
+        super().__init__([f.type for f in key_fields], speculative=speculative, hold=hold, once=once)
         self.arity = len(inputs)  # type: ignore[misc]
         self.schema = Schema(key_fields + tuple(Field(c.output, c.type) for c in calls))
         self._inputs, self._keys, self._calls = tuple(inputs), tuple(keys), tuple(calls)
@@ -98,10 +100,11 @@ class AggregateOperator(SweepOperator):
             else find_aggregate(c.function, c.type, c.parameters)
             for c in calls
         }
-        self._measures, self._needs = self._plan_measures(final=not (speculative or revisable))
+        self._measures, self._needs = self._plan_measures(final=not (speculative or revisable or once))
         words = [m.words for m in self._measures]
         self._places = [sum(words[:j]) for j in range(len(words))]
         self.totals = sum(words)
+        self.only_ends = not any(m.is_extreme or m.kind == kernel.FINGERPRINT for m in self._measures)
 
     def _plan_measures(self, *, final: bool) -> tuple[list[Measure], dict[str, list[int]]]:
         """All measures, the number of rows first, and those of each call; equal ones are kept once."""
@@ -281,7 +284,8 @@ class AggregateOperator(SweepOperator):
                 assert measure.argument is not None
                 part = delta.filter(measure.takes_part(delta).view(np.bool_)) if measure.filter is not None else delta
                 values = part.column(measure.argument)
-                state.kept.append(j, part.key(self._keys), part.start, part.end, part.weight, values)
+                end = part.start + 1 if self._once else part.end  # only looked at where the group begins
+                state.kept.append(j, part.key(self._keys), part.start, end, part.weight, values)
 
     def forget_rows(self, state: AggregateState, frontier: int) -> None:
         state.kept.expire(frontier)

@@ -44,6 +44,10 @@ class AlignOperator(Operator):
     def __init__(self, schema: Schema, *, opened: bool = False) -> None:
         self.schema, self._opened = schema, opened
 
+    @property
+    def holds_back(self) -> bool:
+        return not self._opened
+
     def describe(self) -> dict[str, object]:
         return {"opened": True} if self._opened else {}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from headwater.model.delta import Delta
@@ -33,6 +33,21 @@ class Buffered(NamedTuple):
     bytes: int
 
 
+Portions = Generator[Delta, None, Step]
+"""What a step brings, portion by portion; its end has the rest and the frontier."""
+
+
+def at_once(schema: Schema, portions: Portions) -> Step:
+    """All portions as one step."""
+    ahead: list[Delta] = []
+    while True:
+        try:
+            ahead.append(next(portions))
+        except StopIteration as end:
+            out = Delta.concat(schema, [*ahead, end.value.delta])
+            return Step(out.consolidate() if (out.weight < 0).any() else out, end.value.frontier)
+
+
 class Operator(ABC):
     """Given state, the tick's input deltas and the inputs' new frontiers, return the output and update the state.
 
@@ -57,6 +72,35 @@ class Operator(ABC):
 
     @abstractmethod
     def step(self, state: Any, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step: ...
+
+    @property
+    def holds_back(self) -> bool:
+        """Does it keep rows whose start is final until their end is? Then more is known than its frontier says."""
+        return False
+
+    @property
+    def settles(self) -> bool:
+        """Does a row of its output go out when its start is final, and get its end, if that was open, when it is final?"""
+        return False
+
+    def portions(self, state: Any, inputs: tuple[Delta, ...], frontiers: tuple[int, ...], size: int) -> Portions:
+        """As ``step``; but where output may be much larger than input, most of it goes ahead, about ``size`` rows at a time.
+
+        The state is up to date when it has come to its end. A portion alone need not be legal.
+        """
+        yield from ()
+        return self.step(state, inputs, frontiers)
+
+    def put_aside(self, state: Any) -> int:
+        """The bytes that a step which is not over has put aside, besides the portions that went ahead."""
+        return 0
+
+    only_ends: bool = False
+    """Does it see of its inputs only what begins and what ends at each instant, not which beginning goes with which end?"""
+
+    def busiest_key(self, inputs: tuple[Delta, ...]) -> str:
+        """Of an operator with portions, the key of which it has got most rows, as a condition: for error texts."""
+        return ""
 
     def describe(self) -> dict[str, object]:
         """Fields for EXPLAIN, metrics and error texts."""

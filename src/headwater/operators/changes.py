@@ -76,6 +76,7 @@ class FromSignedOperator(CountSweepOperator):
     """Signed instants as intervals: +1 opens an element of the row, -1 closes one (Krämer 17.3)."""
 
     name = "from signed"
+    only_ends = False
 
     def __init__(self, schema: Schema, sign: str = "sign", *, speculative: bool = False, hold: bool = True) -> None:
         rest = Schema(tuple(f for f in schema if f.name != sign))

@@ -44,11 +44,19 @@ class CountSweepOperator(SweepOperator):
 
     name = "count sweep"
     totals = 2
+    only_ends = True
 
     def __init__(
-        self, schema: Schema, kind: str, *, longest: int = INFINITY, speculative: bool = False, hold: bool = True
+        self,
+        schema: Schema,
+        kind: str,
+        *,
+        longest: int = INFINITY,
+        speculative: bool = False,
+        hold: bool = True,
+        once: bool = False,
     ) -> None:
-        super().__init__(schema.types, longest=longest, speculative=speculative, hold=hold)
+        super().__init__(schema.types, longest=longest, speculative=speculative, hold=hold, once=once)
         self.schema, self._kind = schema, kind
         self._code = KINDS[kind]
         self.arity = 1 if kind in _UNARY else 2  # type: ignore[misc]

@@ -25,7 +25,15 @@ _SETTINGS = (
     "SET threads = 1",  # rows keep their order, and ticks run in parallel by shards
     "SET error_on_division_by_zero = false",  # NULL, as in Spark without ANSI mode: one row must not stop a stream
     "SET TimeZone = 'UTC'",
+    # Expressions compute with the values they are given: no files, no network, no extensions, no variables of Python's.
+    "SET autoinstall_known_extensions = false",
+    "SET autoload_known_extensions = false",
+    "SET python_enable_replacements = false",
+    "SET enable_external_access = false",
+    "SET lock_configuration = true",
 )
+_CHECKED_TEXT = re.compile(r"""REGEXP_REPLACE\((.*?), '\^\(\?s:\.\*\[\^0-9\\s\+-\]\.\*\)\$', '"\\0"'\)""")
+"""A text that is read as a whole number: what is none is put in quotes, so that it cannot be taken for one."""
 _QUOTED = re.compile(r"'(?:[^']|'')*'|\"((?:[^\"]|\"\")*)\"")
 _PLACEHOLDER = "_row"  # gives a constant as many rows as the batch has
 
@@ -120,6 +128,11 @@ class Expressions:
             if self.schema.types[column] == self.types[i]
         }
 
+    @property
+    def reads(self) -> frozenset[int]:
+        """The places of the columns that are needed."""
+        return frozenset((*self._inputs, *self._direct.values()))
+
     def evaluate(self, columns: Sequence[pa.Array], rows: int) -> list[pa.Array]:
         """One result column an expression, row by row in the order of the input."""
         results = [columns[self._direct[i]] if i in self._direct else None for i in range(len(self.sqls))]
@@ -162,10 +175,11 @@ class Expressions:
             except duckdb.Error as its_own:
                 culprit, problem = self.sqls[i], its_own
                 break
-        reason = str(problem).partition("\n")[0]
+        reason = str(problem).partition("\n")[0].replace("'\"", "'").replace("\"'", "'")
+        shown = _CHECKED_TEXT.sub(r"\1", culprit)
         return HeadwaterError(
             "EXPRESSION_FAILED",
-            f"could not compute {culprit}",
+            f"could not compute {shown}",
             detail=reason,
             hint="TRY_CAST gives NULL where CAST fails; NULLIF and CASE keep out values that cannot be computed with.",
         )

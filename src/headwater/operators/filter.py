@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from headwater.model.delta import Delta
 from headwater.model.functions import UserFunction
 from headwater.model.schema import Schema
 from headwater.operators.base import Operator, Step
-from headwater.operators.expression import Expressions
+from headwater.operators.condition import Condition
 
 
 class FilterOperator(Operator):
@@ -28,7 +25,7 @@ class FilterOperator(Operator):
 
     def __init__(self, schema: Schema, predicate: str, functions: Sequence[UserFunction] = ()) -> None:
         self.schema, self.predicate = schema, predicate
-        self._expressions = Expressions(schema, [predicate], [pa.bool_()], functions)
+        self._condition = Condition(schema, predicate, functions)
 
     def routing(self) -> tuple[tuple[str, ...] | None, ...]:
         return (None,)
@@ -37,8 +34,7 @@ class FilterOperator(Operator):
         (delta,) = inputs
         if len(delta) == 0:
             return Step(delta, frontiers[0])
-        (verdict,) = self._expressions.evaluate(delta.columns, len(delta))
-        return Step(delta.filter(pc.fill_null(verdict, False).to_numpy(zero_copy_only=False)), frontiers[0])
+        return Step(delta.filter(self._condition.holds(delta.columns, len(delta))), frontiers[0])
 
     def describe(self) -> dict[str, object]:
         return {"predicate": self.predicate}

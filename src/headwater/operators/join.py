@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from headwater.kernels.directory import build_directory, find_first
 from headwater.kernels.join import match_overlapping
@@ -20,14 +20,15 @@ from headwater.model.delta import Delta
 from headwater.model.functions import UserFunction
 from headwater.model.identity import Identity, identify, is_recoverable
 from headwater.model.schema import Field, Schema
-from headwater.operators.base import Operator, Step
-from headwater.operators.expression import Expressions, referenced
+from headwater.operators.base import Operator, Portions, Step, at_once
+from headwater.operators.condition import Condition
+from headwater.operators.expression import referenced
 from headwater.state.buckets import ExpiryBuckets
 from headwater.state.columns import Columns, concat_column, is_constant, take_column
 from headwater.state.manifest import State
 from headwater.state.store import Segment, Store
 
-_BLOCK = 1 << 19  # pairs looked at together: bounds the memory of products and hot keys
+BLOCK = 1 << 19  # pairs looked at together: bounds the memory of products and hot keys
 _LEAST_ROOM = 1024
 _NONE = np.empty(0, np.uint64)
 
@@ -155,16 +156,33 @@ class JoinOperator(Operator):
         return super().adopt(state, before, store)
 
     def step(self, state: JoinState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+        return at_once(self.schema, self.portions(state, inputs, frontiers, BLOCK))
+
+    def portions(self, state: JoinState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...], size: int) -> Portions:
         left, right = (self._arrive(side, delta) for side, delta in enumerate(inputs))
         kept_left, kept_right = (list(map(_Rows.kept, side.segments())) for side in state.sides)
-        results = [*self._match(0, left, [*kept_right, right.rows]), *self._match(1, right, kept_left)]
+        waiting: list[Delta] = []
+        for result in chain(self._match(0, left, [*kept_right, right.rows]), self._match(1, right, kept_left)):
+            if sum(map(len, waiting)) >= size:
+                yield Delta.concat(self.schema, waiting)
+                waiting = []
+            waiting.append(result)
         # A row is needed until the other side has passed its end. Rows of either sign are treated alike: else a row
         # that was forgotten would come back as a negative one.
         for side, arrived in enumerate((left, right)):
             state.sides[side].expire(frontiers[1 - side])
             state.sides[side].append(arrived.key, arrived.delta.end, arrived.rows.columns, order=arrived.order)
-        out = Delta.concat(self.schema, results)
-        return Step(out.consolidate() if (out.weight < 0).any() else out, min(frontiers))
+        return Step(Delta.concat(self.schema, waiting), min(frontiers))
+
+    def busiest_key(self, inputs: tuple[Delta, ...]) -> str:
+        """In the larger of the inputs; nothing where all rows are paired with all."""
+        side = int(len(inputs[1]) > len(inputs[0]))
+        if not self._keys[side]:
+            return ""
+        low = inputs[side].key(self._keys[side]).low
+        _, first, counts = np.unique(low, return_index=True, return_counts=True)
+        row = inputs[side].take(first[[counts.argmax()]])
+        return " AND ".join(f"{name} = {row.column(name)[0].as_py()!r}" for name in self._keys[side])
 
     # -- arriving rows ----------------------------------------------------------------------------------------------
 
@@ -194,7 +212,7 @@ class JoinOperator(Operator):
         for pairs in (pairs for other in others for pairs in _overlapping(arrived.rows, other)):
             block.append(pairs)
             size += len(pairs.row)
-            if size >= _BLOCK:
+            if size >= BLOCK:
                 yield self._results(side, arrived, block)
                 block, size = [], 0
         if block:
@@ -221,7 +239,7 @@ class JoinOperator(Operator):
 
     # -- residual ---------------------------------------------------------------------------------------------------
 
-    def _bind(self, sql: str, functions: Sequence[UserFunction]) -> tuple[Expressions, list[tuple[int, int]]]:
+    def _bind(self, sql: str, functions: Sequence[UserFunction]) -> tuple[Condition, list[tuple[int, int]]]:
         """The residual over only those columns that it reads, and which these are."""
         read = set(referenced(sql))
         fields: list[Field] = []
@@ -232,16 +250,15 @@ class JoinOperator(Operator):
                 if name in read:
                     fields.append(Field(name, field.type))
                     places.append((of, i))
-        return Expressions(Schema(tuple(fields)), [sql], [pa.bool_()], functions), places
+        return Condition(Schema(tuple(fields)), sql, functions), places
 
     def _filter(self, side: int, arrived: _Arrived, block: list[_Pairs]) -> list[_Pairs]:
         """The pairs for which the residual is true (not NULL)."""
         assert self._residual is not None
-        expressions, places = self._residual
+        condition, places = self._residual
         query = np.concatenate([pairs.query for pairs in block])
         columns = [self._gather(side, arrived, block, query, of, i) for of, i in places]
-        (verdict,) = expressions.evaluate(columns, len(query))
-        mask = pc.fill_null(verdict, False).to_numpy(zero_copy_only=False)
+        mask = condition.holds(columns, len(query))
         if mask.all():
             return block
         cuts = np.cumsum([len(pairs.row) for pairs in block])[:-1]
@@ -259,7 +276,7 @@ def _overlapping(arrived: _Rows, other: _Rows) -> Iterator[_Pairs]:
     q_start = q_end - questions["lifetime"]
     # What is constant in a segment must not be spread out: that would cost the size of the state.
     end, lifetime = (c[:1].copy() if is_constant(c) else c for c in (answers["expiry"], answers["lifetime"]))
-    room = min(max(_LEAST_ROOM, 2 * len(which)), _BLOCK)
+    room = min(max(_LEAST_ROOM, 2 * len(which)), BLOCK)
     at, offset = 0, 0
     while at < len(which):
         asks, row, start, stop = (np.empty(room, np.int64) for _ in range(4))

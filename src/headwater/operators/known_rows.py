@@ -12,7 +12,7 @@ from headwater.model.arrays import BoolArray, Int64Array
 from headwater.model.delta import Delta, shard_of
 from headwater.model.identity import Identity
 from headwater.model.time import INFINITY
-from headwater.state.columns import Columns, take, take_column
+from headwater.state.columns import Columns, concat_column, take, take_column
 from headwater.state.groups import LatestGroups
 from headwater.state.latest import Found
 from headwater.state.manifest import Route, State
@@ -92,7 +92,7 @@ class KnownRows(State):
         gone: list[Any] = self.ends.advance(frontier)
         past = [Identity(part["low"], part.get("high", _NONE)) for part in gone]
         touched = Identity.concat([delta.key(), *past])
-        key, number = _distinct(touched)
+        key, number = distinct(touched)
         found = self.groups.find(key)
         known = self.groups.gather(found)
         columns, own = cast("dict[str, Int64Array]", known.columns), number[: len(delta)]
@@ -154,7 +154,21 @@ class KnownRows(State):
         self.ends.append(ends)
 
 
-def _distinct(keys: Identity) -> tuple[Identity, Int64Array]:
+def payload_of(touched: Touched, delta: Delta) -> Columns:
+    """The columns of each touched payload: of the delta, or as they are known."""
+    where = np.full(len(touched.key.low), -1, np.int64)
+    where[touched.own] = np.arange(len(delta))
+    known = np.flatnonzero(where < 0)
+    order = np.empty(len(where), np.int64)
+    order[known], order[where >= 0] = np.arange(len(known)) + len(delta), where[where >= 0]
+    columns: Columns = {}
+    for i, column in enumerate(delta.columns):
+        kept = take_column(touched.scalars[f"column.{i}"], known)
+        columns[f"column.{i}"] = take_column(concat_column([column, kept]), order)
+    return columns
+
+
+def distinct(keys: Identity) -> tuple[Identity, Int64Array]:
     """The keys, each once and sorted, and the number of each one given."""
     low, high = keys
     order = np.lexsort((high, low)) if len(high) else np.argsort(low, kind="stable")

@@ -218,29 +218,29 @@ def _spread(function: str, words: TotalsAt, count: Float64Array, none: BoolArray
     divisor = np.where(count > 1, count - 1, 1.0) if sample else count
     spread = left / (count * divisor)
     if words.any(7):  # NaN or an infinity among the values, or a square that no float holds
-        spread = np.where(words[3] != 0, np.nan, np.where(words[7] != 0, np.inf, spread))
+        spread = np.where(words[3] & ~kernel.SCALED, np.nan, np.where(words[7] != 0, np.inf, spread))
     empty = none | (count < 2) if sample else none
     return _array(np.sqrt(spread) if function.startswith("STDDEV") else spread, empty, type_)
 
 
 def _float_sum(words: TotalsAt) -> Float64Array:
-    with np.errstate(over="ignore"):
-        total = words[1].view(np.float64) / kernel.DOWN
-    return _with_special(total, words)
+    return _with_special(words[1].view(np.float64), words)
 
 
 def _float_mean(words: TotalsAt, count: Float64Array) -> Float64Array:
-    return _with_special(words[1].view(np.float64) / count / kernel.DOWN, words)
+    return _with_special(words[1].view(np.float64) / count, words)
 
 
 def _with_special(total: Float64Array, words: TotalsAt) -> Float64Array:
-    """NaN and the infinities, where the word that counts them has any."""
+    """Sums that are scaled down as they are; NaN and the infinities, where the word that counts them has any."""
     if not words.any(3):
         return total
     special = words[3]
-    nan, plus, minus = special >> 42, (special >> 21) & 0x1FFFFF, special & 0x1FFFFF
+    with np.errstate(over="ignore"):
+        total = np.where(special & kernel.SCALED, total / kernel.DOWN, total)
+    nan, plus, minus = special >> 42, (special >> 21) & 0x1FFFFF, (special >> 1) & 0xFFFFF
     infinite = np.where((nan > 0) | ((plus > 0) & (minus > 0)), np.nan, np.where(plus > 0, np.inf, -np.inf))
-    return np.where(special != 0, infinite, total)
+    return np.where(special & ~kernel.SCALED, infinite, total)
 
 
 def _integer_to_float(words: TotalsAt, *, wide: bool) -> Float64Array:

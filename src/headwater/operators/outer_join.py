@@ -21,14 +21,18 @@ from attrs import evolve
 from headwater.model.delta import Delta
 from headwater.model.functions import UserFunction
 from headwater.model.schema import Schema
-from headwater.operators.base import Operator, Routing, Step
+from headwater.operators.base import Operator, Portions, Routing, Step, at_once
 from headwater.operators.count_sweep import CountSweepOperator
-from headwater.operators.join import JoinOperator
+from headwater.operators.endpoints import PiledEnds
+from headwater.operators.join import BLOCK, JoinOperator
 from headwater.operators.sweep import SweepState
 from headwater.state.manifest import State
 from headwater.state.store import Store
 
 Keys = Sequence[tuple[str, str]]
+
+_TO_COUNT = 4
+"""Rows take so many times their bytes while they are sorted and counted."""
 
 
 class PartStates(State):
@@ -38,6 +42,8 @@ class PartStates(State):
 
     def __init__(self, *parts: Any) -> None:
         self.parts = parts
+        self.aside = 0
+        """Bytes of pairs that wait for the end of the step, in which they are counted."""
 
     def reach(self, inputs: tuple[Delta, ...]) -> None:
         """Tell every part how far time has come on either input: speculation shows what it knows up to there."""
@@ -59,6 +65,11 @@ class _MatchingOperator(Operator):
         self._inputs, self.kind, self._residual = (left, right), kind, residual
         self._keys = tuple(a for a, _ in keys), tuple(b for _, b in keys)
         self._parts: list[Operator] = []
+        self._join: JoinOperator
+
+    @property
+    def holds_back(self) -> bool:
+        return any(part.holds_back for part in self._parts)
 
     def describe(self) -> dict[str, object]:
         keys = " AND ".join(f"{a} = {b}" for a, b in zip(*self._keys, strict=True))
@@ -66,6 +77,15 @@ class _MatchingOperator(Operator):
 
     def routing(self) -> tuple[tuple[str, ...] | None, ...]:
         return self._keys
+
+    def step(self, state: PartStates, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+        return at_once(self.schema, self.portions(state, inputs, frontiers, BLOCK))
+
+    def put_aside(self, state: PartStates) -> int:
+        return _TO_COUNT * state.aside
+
+    def busiest_key(self, inputs: tuple[Delta, ...]) -> str:
+        return self._join.busiest_key(inputs)
 
     def hand_over(self, old: Sequence[PartStates], new: Sequence[PartStates], routing: Routing) -> None:
         for i, part in enumerate(self._parts):
@@ -133,6 +153,10 @@ class SemiJoinOperator(_MatchingOperator):
         self.retracts = self._count is None or speculative or not hold
         """Can the output contain negative weights?"""
 
+    @property
+    def settles(self) -> bool:
+        return self._count is not None and self._count.settles
+
     def _side_of(self, part: Operator) -> int | None:
         return None if part is self._join else int(part is self._distinct)
 
@@ -140,7 +164,7 @@ class SemiJoinOperator(_MatchingOperator):
         assert part is self._count, "the others hold nothing back"
         return delta
 
-    def step(self, state: PartStates, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+    def portions(self, state: PartStates, inputs: tuple[Delta, ...], frontiers: tuple[int, ...], size: int) -> Portions:
         left, right = inputs
         state.reach(inputs)
         states = dict(zip(self._parts, state.parts, strict=True))
@@ -148,10 +172,20 @@ class SemiJoinOperator(_MatchingOperator):
             names = self._distinct.schema.names
             keys = right.with_columns(self._distinct.schema, [right.column(n) for n in names])
             right = self._distinct.step(states[self._distinct], (keys,), frontiers[1:]).delta
-        matched = self._join.step(states[self._join], (left, right), frontiers)
+        pairs = self._join.portions(states[self._join], (left, right), frontiers, size)
         if self._count is None:
-            return matched
-        return self._count.step(states[self._count], (left, matched.delta), (frontiers[0], matched.frontier))
+            return (yield from pairs)
+        piled = PiledEnds(self.schema)
+        while True:
+            try:
+                piled.add(next(pairs))
+            except StopIteration as end:
+                rest, frontier = end.value
+                break
+            state.aside = piled.bytes
+            yield Delta.empty(self.schema)  # whoever has asked may find that it becomes too much
+        state.aside = 0
+        return self._count.step(states[self._count], (left, piled.with_rest(rest)), (frontiers[0], frontier))
 
 
 class OuterJoinOperator(_MatchingOperator):
@@ -189,8 +223,13 @@ class OuterJoinOperator(_MatchingOperator):
             for side in outer
         }
         self._parts = [self._join, *self._counts.values()]
-        self.retracts = revisable or speculative or not hold
+        self._settles = not (revisable or speculative)
+        self.retracts = not self._settles or not hold
         """Can the output contain negative weights? The pairs are emitted at once, and with revisable inputs revised."""
+
+    @property
+    def settles(self) -> bool:
+        return self._settles
 
     def _side_of(self, part: Operator) -> int | None:
         return next((side for side, count in self._counts.items() if count is part), None)
@@ -200,21 +239,35 @@ class OuterJoinOperator(_MatchingOperator):
         assert side is not None, "the join holds nothing back"
         return self._padded(side, delta)
 
-    def step(self, state: PartStates, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+    def portions(self, state: PartStates, inputs: tuple[Delta, ...], frontiers: tuple[int, ...], size: int) -> Portions:
         state.reach(inputs)
         join_state, *count_states = state.parts
-        pairs = self._join.step(join_state, inputs, frontiers)
-        results, frontier = [pairs.delta], pairs.frontier
+        pairs = self._join.portions(join_state, inputs, frontiers, size)
+        piled = {side: PiledEnds(count.schema) for side, count in self._counts.items()}
+        while True:
+            try:
+                portion = next(pairs)
+            except StopIteration as end:
+                rest, frontier = end.value
+                break
+            for side, pile in piled.items():
+                pile.add(self._of_side(side, portion))
+            state.aside = sum(pile.bytes for pile in piled.values())
+            yield portion
+        state.aside = 0
+        results, joined = [rest], frontier
         for (side, count), count_state in zip(self._counts.items(), count_states, strict=True):
-            matched = pairs.delta.with_columns(count.schema, self._columns_of(side, pairs.delta))
-            alone = count.step(count_state, (inputs[side], matched), (frontiers[side], pairs.frontier))
+            matched = piled[side].with_rest(self._of_side(side, rest))
+            alone = count.step(count_state, (inputs[side], matched), (frontiers[side], joined))
             results.append(self._padded(side, alone.delta))
             frontier = min(frontier, alone.frontier)
         return Step(Delta.concat(self.schema, results), frontier)
 
-    def _columns_of(self, side: int, delta: Delta) -> tuple[pa.Array, ...]:
+    def _of_side(self, side: int, pairs: Delta) -> Delta:
+        """The rows of one input that are in the pairs."""
         split = len(self._inputs[0])
-        return delta.columns[split:] if side else delta.columns[:split]
+        columns = pairs.columns[split:] if side else pairs.columns[:split]
+        return pairs.with_columns(self._inputs[side], columns)
 
     def _padded(self, side: int, delta: Delta) -> Delta:
         nulls = [pa.nulls(len(delta), type_) for type_ in self._inputs[1 - side].types]

@@ -15,8 +15,8 @@ from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.operators.base import Operator, Routing, Step
-from headwater.operators.known_rows import Intervals, KnownRows, Touched, sums
-from headwater.state.columns import Columns, concat_column, take_column
+from headwater.operators.known_rows import Intervals, KnownRows, payload_of, sums
+from headwater.state.columns import Columns, take_column
 from headwater.state.manifest import Route, Scalars, State
 from headwater.state.starts import StartCounts
 from headwater.state.store import Store
@@ -97,7 +97,7 @@ class PoolOperator(Operator):
         waits = np.where(stays, waits, 0)
         passed = passed + out if self.remembers else passed
         _hold(state, rows, waits, +1)
-        payload = _payload(touched, delta)
+        payload = payload_of(touched, delta)
         lives = (waits != 0) | ((passed > 0) & (rows.end >= frontier))
         needed = _only_where(payload, rows.key[waits != 0])
         state.known.keep(touched, [passed, waits], lives, needed, self.look_again(rows, waits))
@@ -113,6 +113,15 @@ class PoolOperator(Operator):
         columns: list[Any] = [take_column(column, rows.key[out]) for column in payload.values()]
         return Delta(self.schema, columns, rows.start[out], rows.end[out], weight[out])
 
+    def waiting(self, state: PoolState) -> Delta:
+        """What waits. O(state)."""
+        _, (offsets, columns, payload) = state.known.groups.live()
+        each: Any = columns
+        owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        values: list[Any] = [take_column(column, owner) for column in payload.values()]
+        known = Delta(self.schema, values, each["start"], each["end"], each["waits"])
+        return known.filter(known.weight != 0)
+
     def count_again(self, state: PoolState) -> None:
         key, (offsets, columns, _) = state.known.groups.live()
         each: Any = columns
@@ -125,20 +134,6 @@ def _hold(state: PoolState, rows: Intervals, waits: Int64Array, sign: int) -> No
     """Count in (or out) when the changes that wait take effect."""
     held = _held(rows, waits)
     state.held.add(held, np.full(len(held), sign, np.int64))
-
-
-def _payload(touched: Touched, delta: Delta) -> Columns:
-    """The columns of each touched payload: of the delta, or as they are known."""
-    where = np.full(len(touched.key.low), -1, np.int64)
-    where[touched.own] = np.arange(len(delta))
-    known = np.flatnonzero(where < 0)
-    order = np.empty(len(where), np.int64)
-    order[known], order[where >= 0] = np.arange(len(known)) + len(delta), where[where >= 0]
-    columns: Columns = {}
-    for i, column in enumerate(delta.columns):
-        kept = take_column(touched.scalars[f"column.{i}"], known)
-        columns[f"column.{i}"] = take_column(concat_column([column, kept]), order)
-    return columns
 
 
 def _held(rows: Intervals, waits: Int64Array) -> Int64Array:

@@ -15,10 +15,9 @@ from headwater.model.arrays import Int64Array
 from headwater.model.delta import Delta
 from headwater.model.identity import Identity
 from headwater.model.order import canonical_ranks
-from headwater.state.columns import Columns, concat, rows_of
+from headwater.state.columns import Columns
 
 _NONE = np.empty(0, np.uint64)
-_MOST_UNROLLED = 50_000_000
 
 
 class Elements(NamedTuple):
@@ -74,36 +73,13 @@ def arrange(rows: Columns, before: Int64Array, after: Int64Array) -> Elements:
     return Elements(rows, order, time[order], before, after, groups, distinct.take(kept))  # type: ignore[arg-type]
 
 
-def unroll_tails(delta: Delta, partition: Sequence[str], waiting: Sequence[Columns], size: int, slide: int) -> Delta:
-    """At the end of time: rows that occur at every instant from their start on, as enough single instants.
-
-    ``waiting`` are the other rows that come at or after those starts. The window comes to rest a while after the last
-    start, and between two of them, so not all instants are needed.
-    """
-    tail = delta.end - delta.start != 1
-    if not tail.any():
-        return delta
-    if slide != 1 or size == kernel.END_OF_TIME:
+def check_ends(delta: Delta) -> None:
+    """With a slide, and without a size, a window over an element that never ends does not come to rest (17.2)."""
+    endless = np.flatnonzero(delta.end - delta.start != 1)
+    if len(endless):
+        row, start, *_ = delta.take(endless[:1]).rows()[0]
         raise StreamError(
-            "UNBOUNDED_MULTIPLICITY" if slide == 1 else "ENDLESS_SLIDE",
-            f"a row window with {'unbounded rows' if slide == 1 else f'slide {slide}'} cannot come to rest over an"
-            " element that never ends",
+            "ENDLESS_ROWS",
+            f"the element {row}, which never ends, would come anew at every instant from {start} on",
             hint="Let the elements end, or use a window of finitely many rows with slide 1.",
         )
-    names = [n for n in ("time", "weight", "low", "high") if n in (arrived := columns_of(delta, partition))]
-    events = concat([{n: part[n] for n in names} for part in (*waiting, arrived)])
-    known = rows_of(events) - len(delta)
-    key, time = identity_of(events), events["time"]
-    weight = np.ascontiguousarray(events["weight"], np.int64)
-    order, groups = sort_by_key_time(key.low, key.high, time)
-    is_tail = np.concatenate([np.zeros(known, np.bool_), tail])
-    total = kernel.count_unrolled(size, order, groups, time, is_tail, weight)
-    if total > _MOST_UNROLLED:
-        raise StreamError(
-            "SPLIT_TOO_LONG",
-            f"a row window over elements that never end needs {total} single instants",
-            hint="Let the elements end, or use a smaller window.",
-        )
-    row, instant = kernel.unroll_tails(size, order, groups, time, is_tail, weight, total)
-    unrolled = delta.take(row - known).with_times(instant, instant + 1)
-    return Delta.concat(delta.schema, [delta.filter(~tail), unrolled])

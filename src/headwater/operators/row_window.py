@@ -24,7 +24,7 @@ from headwater.model.identity import Identity, is_recoverable, recover
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.operators.base import Operator, Step
-from headwater.operators.row_elements import Elements, arrange, columns_of, identity_of, unroll_tails
+from headwater.operators.row_elements import Elements, arrange, check_ends, columns_of, identity_of
 from headwater.state.buckets import ExpiryBuckets
 from headwater.state.columns import Columns, concat, concat_column, rows_of, take
 from headwater.state.heads import Heads
@@ -73,7 +73,7 @@ class _Changes(NamedTuple):
 
 class RowWindowOperator(Operator):
     """Elements of a chronon stream, numbered in each partition by (start, canonical order), become valid from the slide
-    that shows them until the one that pushes them out. Elements that never end (``SplitOperator``) need slide 1.
+    that shows them until the one that pushes them out.
 
     Strong: an element goes out when its end is final and is held until then. ``hold=False``: it goes out when its start
     is final, open-ended, and its end is adjusted later: only ends change, and no silent key holds the frontier (E21).
@@ -110,13 +110,19 @@ class RowWindowOperator(Operator):
         shown: dict[str, object] = {"rows": self._size, "slide": self._slide, "partition": self._partition}
         return shown | {"speculative": self._speculative, "hold": self._hold}
 
+    @property
+    def settles(self) -> bool:
+        return not self._speculative
+
+    @property
+    def holds_back(self) -> bool:
+        return self._hold
+
     # -- the step ---------------------------------------------------------------------------------------------------
 
     def step(self, state: RowWindowState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
         delta, frontier = inputs[0], max(frontiers[0], state.frontier)
-        if frontier == INFINITY:
-            waiting = state.pending.between(state.frontier, INFINITY)
-            delta = unroll_tails(delta, self._partition, waiting, self._size, self._slide)
+        check_ends(delta)
         arrived = columns_of(delta, self._partition) if len(delta) else None
         results: list[Delta] = []
         if self._speculative and arrived is not None:

@@ -12,7 +12,7 @@ from headwater.errors import StreamError
 from headwater.model.arrays import Int64Array, UInt64Array
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
-from headwater.model.time import BEGINNING, INFINITY, round_up
+from headwater.model.time import BEGINNING, INFINITY, round_up, saturating_add
 from headwater.operators.base import Operator, Routing, Step
 from headwater.state.columns import Columns, concat, rows_of
 from headwater.state.manifest import Scalars, State
@@ -43,13 +43,18 @@ class SampleOperator(Operator):
 
     Strong: an instant is shown when the frontier has passed it, so nothing is taken back whatever becomes of the ends.
     Speculative: as far as time has come, and repaired. State: each row that has instants still to come, once.
+
+    When the streams have ended, what never ends is shown up to the first instant at which all that follows from their last
+    row has begun: so long after it is ``delay``.
     """
 
     name = "sample"
 
-    def __init__(self, schema: Schema, period: int, offset: int = 0, *, speculative: bool = False) -> None:
+    def __init__(
+        self, schema: Schema, period: int, offset: int = 0, *, speculative: bool = False, delay: int = 0
+    ) -> None:
         self.schema, self._period, self._offset = schema, period, offset % period
-        self._speculative = speculative
+        self._speculative, self._delay = speculative, delay
 
     def new_state(self, store: Store) -> SampleState:
         return SampleState(store)
@@ -73,13 +78,19 @@ class SampleOperator(Operator):
         if (rows.weight < 0).any():
             rows = rows.consolidate()
         if shown == INFINITY:
-            _check_that_they_end(rows)
+            rows = self._until_the_end(rows, delta.reached)
         result = Delta.concat(self.schema, [repaired, self._instants(rows, shown)])
         self._wait(state, self._from(rows, shown))
         state.frontier, state.shown = frontier, shown
         if BEGINNING < frontier < INFINITY:
             frontier = int(round_up(np.array([frontier]), self._period, self._offset)[0])
         return Step(result.consolidate() if (result.weight < 0).any() else result, frontier)
+
+    def _until_the_end(self, rows: Delta, newest: int) -> Delta:
+        """What never ends, no longer than there is something new to see. That is the same for all shards."""
+        last = saturating_add(np.array([newest]), self._delay) if newest > BEGINNING else np.array([BEGINNING])
+        end = saturating_add(round_up(last, self._period, self._offset), 1)
+        return rows.with_times(rows.start, np.where(rows.end == INFINITY, end, rows.end))
 
     def _from(self, rows: Delta, instant: int) -> Delta:
         """The rows from where they are next seen, at that instant or later."""
@@ -95,7 +106,7 @@ class SampleOperator(Operator):
             raise StreamError(
                 "SAMPLE_TOO_FINE",
                 f"an answer that is shown every {self._period} instants gives {total:.0f} rows at once",
-                hint="Use a larger SLIDE.",
+                hint="Use a larger SLIDE, or a longer period for EMIT EVERY.",
             )
         count = count.astype(np.int64)
         nth = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
@@ -115,17 +126,6 @@ class SampleOperator(Operator):
     def _wait(self, state: SampleState, rows: Delta) -> None:
         columns: Columns = {"time": rows.start, "end": rows.end, "weight": rows.weight}
         state.waiting.append(columns | {f"column.{i}": column for i, column in enumerate(rows.columns)})
-
-
-def _check_that_they_end(rows: Delta) -> None:
-    endless = np.flatnonzero(rows.end == INFINITY)
-    if len(endless):
-        row, start, *_ = rows.take(endless[:1]).rows()[0]
-        raise StreamError(
-            "ENDLESS_REFRESH",
-            f"the answer {row}, which never ends, would be shown again and again from {start} on",
-            hint="Let the elements of the streams end.",
-        )
 
 
 def _distance(first: Int64Array, last: Int64Array) -> UInt64Array:

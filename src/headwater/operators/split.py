@@ -7,11 +7,12 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
+import pyarrow as pa
 
 from headwater.errors import StreamError
 from headwater.model.arrays import Int64Array, UInt64Array
 from headwater.model.delta import Delta
-from headwater.model.schema import Schema
+from headwater.model.schema import Field, Schema
 from headwater.model.time import BEGINNING, INFINITY, saturating_add
 from headwater.operators.base import Operator, Step
 from headwater.state.columns import Columns, concat, rows_of, take
@@ -19,6 +20,8 @@ from headwater.state.manifest import Scalars, State
 from headwater.state.runs import TimeRuns
 from headwater.state.store import Store
 
+_MOST_OF_A_ROW = 100_000
+"""So many pieces may one row have: a limit that does not depend on what comes together with it."""
 _MOST_PIECES = 50_000_000
 
 
@@ -50,6 +53,7 @@ class SplitOperator(Operator):
     def __init__(self, schema: Schema, length: int = 1, *, for_window: bool = False) -> None:
         assert length == 1 or not for_window, "windows count single instants"
         self.schema, self._length, self._for_window = schema, length, for_window
+        self._waiting = Schema((*schema.fields, Field(" since", pa.int64(), nullable=False)))
 
     def new_state(self, store: Store) -> SplitState:
         return SplitState(store)
@@ -69,6 +73,7 @@ class SplitOperator(Operator):
             results.append(delta.filter(~cut))
             delta, first = delta.filter(cut), first[cut]
             finite = delta.end != INFINITY
+            self._check_length(delta.filter(finite), delta.start[finite], delta.end[finite])
             results.append(self._pieces(delta.filter(finite), first[finite], delta.end[finite]))
             results.append(self._open(state, delta.filter(~finite), first[~finite]))
         else:
@@ -76,6 +81,22 @@ class SplitOperator(Operator):
         results.append(self._continue(state, frontier))
         state.frontier = frontier
         return Step(Delta.concat(self.schema, results), frontier)
+
+    def _check_length(self, delta: Delta, since: Int64Array, until: Int64Array) -> None:
+        """One row must not become too many."""
+        long = np.flatnonzero(_distance(since, until) // np.uint64(self._length) > _MOST_OF_A_ROW)
+        if len(long):
+            row = delta.take(long[:1]).rows()[0][0]
+            lasts = f"the element {row} begins at {since[long[0]]} and is still there at {until[long[0]] - 1}"
+            raise self._too_long(f"{lasts}: more than {_MOST_OF_A_ROW} pieces of length {self._length}")
+
+    def _too_long(self, message: str) -> StreamError:
+        return StreamError(
+            "SPLIT_TOO_LONG",
+            message,
+            detail="A RANGE window or RSTREAM over elements that last cuts them into their single instants.",
+            hint="Use elements of one instant, ISTREAM( … ) of those that last, or no window: each has its own time.",
+        )
 
     def _first_piece(self, start: Int64Array, frontier: int) -> Int64Array:
         """Where the first piece begins that is not over by the frontier.
@@ -95,12 +116,7 @@ class SplitOperator(Operator):
         count = distance // length + (distance % length > 0)
         total = float(count.astype(np.float64).sum())
         if total > _MOST_PIECES:
-            raise StreamError(
-                "SPLIT_TOO_LONG",
-                f"splitting gives {total:.0f} pieces of length {self._length} at once",
-                detail="A window or RSTREAM over elements that last cuts them into their single instants.",
-                hint="Use elements of one instant, a coarser unit of time, or no window: each element has its own.",
-            )
+            raise self._too_long(f"{len(delta)} rows have {total:.0f} pieces of length {self._length} at once")
         row = np.repeat(np.arange(len(delta)), count.astype(np.int64))
         begun = np.cumsum(count.astype(np.int64)) - count.astype(np.int64)
         start = first[row] + (np.arange(len(row)) - begun[row]) * self._length
@@ -112,12 +128,12 @@ class SplitOperator(Operator):
         """Rows that never end: the piece that reaches over the frontier has come before, the others wait."""
         over = first < state.frontier
         after = np.where(over, saturating_add(first, self._length), first)
-        self._wait(state, delta, after)
+        self._wait(state, delta, delta.start, after)
         crossing = delta.filter(over)
         return crossing.with_times(first[over], after[over])
 
-    def _wait(self, state: SplitState, delta: Delta, after: Int64Array) -> None:
-        columns: Columns = {"time": after, "weight": delta.weight}
+    def _wait(self, state: SplitState, delta: Delta, since: Int64Array, after: Int64Array) -> None:
+        columns: Columns = {"time": after, "weight": delta.weight, "since": since}
         columns |= {f"column.{i}": column for i, column in enumerate(delta.columns)}
         state.open.append(take(columns, np.flatnonzero(after != INFINITY)))
 
@@ -129,16 +145,19 @@ class SplitOperator(Operator):
         rows = concat(due)
         time: Int64Array = rows["time"]  # type: ignore[assignment]
         end = np.full(len(time), INFINITY, np.int64)
-        payload = [rows[f"column.{i}"] for i in range(len(self.schema))]
-        open_ = Delta(self.schema, payload, time, end, rows["weight"].astype(np.int64, copy=False))  # type: ignore[union-attr]
+        payload = [*(rows[f"column.{i}"] for i in range(len(self.schema))), pa.array(rows["since"])]
+        open_ = Delta(self._waiting, payload, time, end, rows["weight"].astype(np.int64, copy=False))  # type: ignore[union-attr]
         if (open_.weight < 0).any():
             open_ = open_.consolidate()
+        since = open_.columns[-1].to_numpy()
+        open_ = open_.with_columns(self.schema, open_.columns[:-1])
         if frontier == INFINITY:
             return open_
+        self._check_length(open_, since, np.full(len(open_), frontier, np.int64))
         pieces = self._pieces(open_, open_.start, np.full(len(open_), frontier, np.int64))
         steps = (_distance(open_.start, np.int64(frontier)) - np.uint64(1)) // np.uint64(self._length)
         last = open_.start + (steps * np.uint64(self._length)).astype(np.int64)
-        self._wait(state, open_, saturating_add(last, self._length))
+        self._wait(state, open_, since, saturating_add(last, self._length))
         return pieces
 
 

@@ -88,11 +88,13 @@ class SweepOperator(Operator):
         longest: int = INFINITY,
         speculative: bool = False,
         hold: bool = True,
+        once: bool = False,
     ) -> None:
         self._longest = longest  # a strong segment is not held longer than so many instants (Krämer 11.7.2, l_max)
         self._key_types = tuple(key_types)
         self._recoverable = is_recoverable(key_types)
-        self._speculative, self._hold = speculative, hold
+        self._speculative, self._hold = speculative, hold and not once
+        self._once = once  # the rows of a key begin at one instant and never end: then its answer is known for good
 
     # -- what a subclass says ---------------------------------------------------------------------------------------
 
@@ -137,6 +139,14 @@ class SweepOperator(Operator):
         """Rows that ended before the frontier are not needed any more."""
 
     # -- the step ---------------------------------------------------------------------------------------------------
+
+    @property
+    def settles(self) -> bool:
+        return not self._speculative
+
+    @property
+    def holds_back(self) -> bool:
+        return self._hold and not self._speculative
 
     def new_state(self, store: Store) -> SweepState:
         return SweepState(store, speculative=self._speculative)
@@ -234,7 +244,8 @@ class SweepOperator(Operator):
         since[self.is_silent(totals)] = INFINITY  # nothing is open
         record = np.empty((len(since), self.totals + 1), np.int64)
         record[:, :-1], record[:, -1] = totals.T, since
-        state.base.put(key, record, payload, self.is_dead(totals), found)
+        dead = np.ones(len(since), np.bool_) if self._once else self.is_dead(totals)
+        state.base.put(key, record, payload, dead, found)
 
     def _held_since(self, state: SweepState, key: Identity) -> Int64Array:
         return self._load(state, key)[2]

@@ -118,6 +118,14 @@ class TopKOperator(Operator):
         shown |= {"limit": self._limit, "offset": self._offset, "rank": self._rank}
         return shown | {"speculative": self._speculative, "hold": self._hold}
 
+    @property
+    def settles(self) -> bool:
+        return not self._speculative
+
+    @property
+    def holds_back(self) -> bool:
+        return self._hold
+
     # -- the step ---------------------------------------------------------------------------------------------------
 
     def step(self, state: TopKState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:

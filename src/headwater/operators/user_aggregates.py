@@ -25,6 +25,7 @@ from attrs import evolve, frozen
 from headwater.errors import HeadwaterError
 from headwater.model.arrays import Int64Array
 from headwater.model.functions import import_path
+from headwater.model.given_functions import find_given, receive
 from headwater.model.schema import sql_type
 from headwater.operators.measures import ADDITIVE, HOLISTIC
 
@@ -59,7 +60,7 @@ class UserAggregate:
     def __reduce__(self) -> tuple[Any, ...]:
         """Functions that another process can import travel by name; lambdas of a module by the module's registering."""
         if self.path is not None:
-            return load_aggregate, (self.name, self.path, self.type)
+            return _load_with_code, (self.name, self.path, self.type, find_given(self.path))
         if self.module is not None and not all(map(_is_importable, self._functions())):
             return lookup, (self.name, self.module)
         fields = ("name", "type", "init", "merge", "eval", "inverse", "vector")
@@ -196,13 +197,19 @@ def lookup(name: str, module: str | None = None) -> UserAggregate:
     return _registry[key]
 
 
+def _load_with_code(name: str, path: str, type_: pa.DataType, code: Any) -> UserAggregate:
+    if code is not None:
+        receive(path, code)
+    return load_aggregate(name, path, type_)
+
+
 def load_aggregate(name: str, path: str, type_: pa.DataType) -> UserAggregate:
     """The aggregate that ``module:attribute`` names, under the name and with the result type that SQL gives it."""
     found = import_path(path)
     if isinstance(found, UserAggregate):
         return evolve(found, name=name, type=type_, path=path)
     if isinstance(found, type):
-        found = found()
+        found = _made(found, path)
     steps = {step: getattr(found, step, None) for step in ("init", "merge", "eval", "inverse")}
     if all(callable(steps[step]) for step in ("init", "merge", "eval")):
         return UserAggregate(name=name, type=type_, path=path, **steps)
@@ -213,6 +220,18 @@ def load_aggregate(name: str, path: str, type_: pa.DataType) -> UserAggregate:
         f'"{path}" is no aggregate function',
         hint="It must have init, merge and eval, or be a function of an Arrow array.",
     )
+
+
+def _made(kind: type, path: str) -> Any:
+    try:
+        return kind()
+    except Exception as problem:  # whatever the class does when it is called
+        raise HeadwaterError(
+            "UNKNOWN_FUNCTION_PATH",
+            f'class "{path}" could not be instantiated as an aggregate function',
+            detail=f"{type(problem).__name__}: {problem}",
+            hint="It is called without arguments: give them defaults, or name an object that is made already.",
+        ) from problem
 
 
 def find_aggregate(function: str, type_: pa.DataType, parameters: Sequence[object]) -> UserAggregate:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from attrs import evolve
 
-from headwater.algebra.expressions import column, conjunction, conjuncts, over, plain_column, renamed
+from headwater.algebra.expressions import can_fail, column, conjunction, conjuncts, over, plain_column, renamed
 from headwater.algebra.nodes import Filter, Plan, Project, Scalar
 from headwater.language.types import duckdb_name, infer
 from headwater.model.schema import Schema
@@ -33,11 +33,14 @@ def through(scalar: Scalar, project: Project) -> Scalar:
 
 
 def split_by(predicate: Scalar, names: Iterable[str]) -> tuple[list[Scalar], list[Scalar]]:
-    """The conjuncts that read nothing but these columns, and the others."""
+    """The conjuncts that read nothing but these columns, and the others; what can fail does not go ahead of others."""
     allowed = set(names)
     inside, outside = [], []
     for part in conjuncts(predicate):
         (inside if part.columns and allowed.issuperset(part.columns) else outside).append(part)
+    if outside:
+        outside = [*outside, *(p for p in inside if can_fail(p))]
+        inside = [p for p in inside if not can_fail(p)]
     return inside, outside
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from headwater.model.python_values import time_text
 from headwater.model.time import BEGINNING, INFINITY
 
 _EPOCH = datetime(1970, 1, 1)
@@ -49,7 +50,7 @@ def length_text(length: timedelta | int) -> str:
 
 
 def moment(instant: int, *, timestamps: bool) -> datetime | int | None:
-    """An instant as a user holds it; None: before all time or after it, or no date that Python knows."""
+    """An instant as a user holds it; None: before all time or after it. Beyond the years of Python: a number."""
     if instant in (BEGINNING, INFINITY):
         return None
     if not timestamps:
@@ -57,7 +58,7 @@ def moment(instant: int, *, timestamps: bool) -> datetime | int | None:
     try:
         return _EPOCH + timedelta(microseconds=instant)
     except OverflowError:
-        return None
+        return instant
 
 
 def instant_text(instant: int, *, timestamps: bool) -> str:
@@ -66,10 +67,12 @@ def instant_text(instant: int, *, timestamps: bool) -> str:
     ('-', 'the end')
     >>> instant_text(1_500_000, timestamps=True), instant_text(7, timestamps=False)
     ('1970-01-01 00:00:01.500', '7')
+    >>> instant_text(253_402_300_800_000_000, timestamps=True)
+    '10000-01-01 00:00:00.000000'
     """
     if instant in (BEGINNING, INFINITY):
         return "-" if instant == BEGINNING else "the end"
     found = moment(instant, timestamps=timestamps)
     if isinstance(found, datetime):
         return found.isoformat(sep=" ", timespec="milliseconds")
-    return str(instant)
+    return time_text(instant) if timestamps else str(instant)

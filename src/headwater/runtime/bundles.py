@@ -7,23 +7,33 @@ bundle is a file where sender and receiver share a file system, and is mapped th
 
 from __future__ import annotations
 
-import pickle
 import struct
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
-from attrs import Factory, define
+from attrs import Factory, define, frozen
 
 from headwater.clock.seen import Seen
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.runtime.layout import ONE_SHARD, Edge
+from headwater.runtime.plain_data import decode, encode
 
 _HEADER = struct.Struct("<Q")
 _BY_FILE = 200_000
 """Bytes from which on a file is cheaper than a row of the shuffle."""
+
+
+@frozen
+class _Header:
+    """What a bundle has besides rows, and the size of each edge's."""
+
+    edges: list[int]
+    sizes: list[int]
+    frontiers: dict[int, tuple[int, int]]
+    seen: dict[str, tuple[Seen, ...]]
 
 
 @define
@@ -32,8 +42,8 @@ class Bundle:
 
     deltas: dict[int, Delta] = Factory(dict)
     """By edge; an edge without rows is not there."""
-    frontiers: dict[int, int] = Factory(dict)
-    """By edge: where the sender's level is not 0."""
+    frontiers: dict[int, tuple[int, int]] = Factory(dict)
+    """By edge, where the sender's level is not 0: how far its rows are complete, and how far they are known."""
     seen: dict[str, tuple[Seen, ...]] = Factory(dict)
     """By stream."""
 
@@ -45,8 +55,7 @@ class Bundle:
             with pa.ipc.new_stream(sink, batch.schema) as writer:
                 writer.write_batch(batch)
             parts.append(sink.getvalue())
-        seen = {name: tuple(map(tuple, its)) for name, its in self.seen.items()}
-        header = pickle.dumps((list(self.deltas), [p.size for p in parts], self.frontiers, seen))
+        header = encode(_Header(list(self.deltas), [p.size for p in parts], self.frontiers, self.seen))
         padding = b"\0" * (-(len(header) + _HEADER.size) % 64)  # Arrow buffers stay aligned
         return b"".join([_HEADER.pack(len(header)), header, padding, *map(memoryview, parts)])
 
@@ -55,15 +64,15 @@ class Bundle:
         """Without copying the rows."""
         (length,) = _HEADER.unpack(buffer.slice(0, _HEADER.size).to_pybytes())
         header = buffer.slice(_HEADER.size, length).to_pybytes()
-        edges, sizes, frontiers, seen = pickle.loads(header)
+        told: _Header = decode(_Header, header)
         at = _HEADER.size + length
         at += -at % 64
         deltas: dict[int, Delta] = {}
-        for edge, size in zip(edges, sizes, strict=True):
+        for edge, size in zip(told.edges, told.sizes, strict=True):
             with pa.ipc.open_stream(pa.BufferReader(buffer.slice(at, size))) as reader:
                 deltas[edge] = Delta.from_batch(reader.read_next_batch())
             at += size
-        return cls(deltas, frontiers, {name: tuple(Seen(*s) for s in its) for name, its in seen.items()})
+        return cls(deltas, told.frontiers, told.seen)
 
 
 def pack(bundle: Bundle, folder: str | None) -> bytes:
@@ -96,7 +105,7 @@ def spread(delta: Delta, route: tuple[str, ...], shards: int) -> list[Delta]:
 def bundles_for(
     edges: Iterable[Edge],
     deltas: Mapping[int, Delta],
-    frontiers: Mapping[int, int] | None,
+    frontiers: Mapping[int, tuple[int, int]] | None,
     seen: dict[str, tuple[Seen, ...]],
     shards: int,
     shard: int | None = None,

@@ -26,6 +26,7 @@ from typing import NamedTuple
 
 from headwater.errors import InputError
 from headwater.language.consistency import STRONG, Consistency
+from headwater.language.emission import Emission
 from headwater.runtime.executor import Records
 from headwater.runtime.graph import Graph
 from headwater.runtime.stage import STRONG_FORM
@@ -35,7 +36,7 @@ from headwater.sinks.tables import check_names
 
 def can_change(output: Output, sink: Sink, old: Consistency, new: Consistency) -> bool:
     """Can a query that delivers such answers to this sink go on with another level?"""
-    return output.speculative or new in (STRONG, old) or sink.takes_changes
+    return output.changelog or new in (STRONG, old) or sink.takes_changes
 
 
 def check_change(output: Output, sink: Sink, old: Consistency, new: Consistency) -> None:
@@ -50,6 +51,22 @@ def check_change(output: Output, sink: Sink, old: Consistency, new: Consistency)
         )
     if new != STRONG:
         check_names(Output(output.query, output.schema, speculative=True, timestamps=output.timestamps))
+
+
+def check_form(output: Output, kept: Emission, *, same: bool, strong: bool) -> None:
+    """Raises ``InputError`` if a query goes on in another form than it had: its operators and its sink are those of the old.
+
+    ``same``: it is that query in all else; ``strong``: it was certain from its beginning, and shall be.
+    """
+    form = output.emission
+    if form == kept or not (form.period or kept.period or (same and strong)):
+        return
+    raise InputError(
+        "OTHER_FORM",
+        f'query "{output.query}" cannot go on with EMIT {form}: under the checkpoint it has EMIT {kept}',
+        detail="Rows that were shown, or wait to be, would come twice or not at all.",
+        hint=f"Write EMIT {kept}, give the query another name, or drop it first.",
+    )
 
 
 class Carried(NamedTuple):

@@ -1,5 +1,10 @@
 """What is kept between ticks: one manifest a tick, written whole and put in place by a rename.
 
+    checkpoint/
+      manifests/000000000012.json   the engine after tick 12, with a checksum
+      newest.json                   the number of the last manifest, written after it: so one that is lost is missed
+      segments/, staged/            what manifests name
+
 A tick is committed when its manifest is there. It names every state segment, how far time is in the streams, which batches
 of the sources it covers, and the parts of answers that the sinks may not have got yet. Segments, staged parts and bundles
 that no kept manifest names belong to attempts that failed: they are garbage, never a part of the truth.
@@ -7,25 +12,30 @@ that no kept manifest names belong to attempts that failed: they are garbage, ne
 
 from __future__ import annotations
 
-import json
+import logging
 import os
 import uuid
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from attrs import Factory, define, field
 
 from headwater.errors import StateError
 from headwater.runtime import points
 from headwater.runtime.executor import Records
+from headwater.runtime.kept_names import check_segments, check_staged
 from headwater.runtime.owner import Owner
-from headwater.sinks.base import Staged
+from headwater.sinks.base import Sink, Staged
 from headwater.state.filesystem import UNFINISHED, Folder
+from headwater.state.folder_names import folder_name, name_of_folder
 from headwater.state.manifest import state_segments
+from headwater.state.sealed import seal, unseal, version_of
 
-FORMAT = 2
+log = logging.getLogger("headwater")
+
+FORMAT = 3
+NEWEST = "newest.json"
 _DIGITS = 12
 _SWEPT_EVERY = 100
 """Ticks between two searches for garbage."""
@@ -57,6 +67,8 @@ class Manifest:
     """Tells this checkpoint from any other that may have begun in the same place."""
     shown: list[list[Any]] = Factory(list)
     """What the view ``heartbeats`` shows, if a query reads it."""
+    relations: dict[str, str] = Factory(dict)
+    """By stream: relations whose standing rows are kept, as plan text."""
     described: dict[str, Any] = Factory(dict)
     """What the keys of records stand for, and the units of time: for people, nothing runs by it."""
 
@@ -76,6 +88,7 @@ class Manifest:
             "counts": self.counts,
             "origin": self.origin,
             "shown": self.shown,
+            "relations": self.relations,
             "described": self.described,
         }
 
@@ -87,14 +100,14 @@ class Manifest:
             records={int(shard): its for shard, its in kept["records"].items()},
             outputs={name: [_unstaged(p) for p in parts] for name, parts in kept["outputs"].items()},
             diverted={name: [_unstaged(p) for p in parts] for name, parts in kept["diverted"].items()},
+            relations=kept.get("relations", {}),
             described=kept.get("described", {}),
         )
 
     def segments(self) -> set[str]:
         """The names of all segments that it needs."""
-        return {
-            name for its in self.records.values() for r in its.values() for name in state_segments(r["state"] or {})
-        }
+        states = [r["state"] or {} for its in self.records.values() for r in its.values()]
+        return {*state_segments(states), *state_segments(self.batches)}
 
 
 def _staged(part: Staged) -> list[Any]:
@@ -118,6 +131,8 @@ class Checkpoint:
     _owner: Owner | None = field(default=None, init=False)
     _needed: dict[int, set[str]] = field(factory=dict, init=False)
     """By kept manifest: the segments that it names."""
+    is_sure: bool = field(default=True, init=False)
+    """Is the last manifest known to be the last? Otherwise nothing is deleted before the next tick is delivered."""
 
     def open(self) -> Manifest | None:
         """Take the folder for this process alone; the last manifest, if there is one."""
@@ -125,16 +140,84 @@ class Checkpoint:
             (self.folder / name).make()
         self._owner = Owner(self.folder)
         try:
-            ticks = self.ticks()
-            manifest = self.read(ticks[-1]) if ticks else None
-            for tick in ticks[-self.keep :]:
-                self._needed[tick] = self.read(tick).segments()
-            self.collect_orphans()
-            self._forget_dropped_sources(manifest)
+            newest = self.newest()
+            manifest = None if newest is None else self.read(newest)
+            self.is_sure = newest is None or self.folder.exists(NEWEST)
+            if manifest is not None:
+                self._needed[manifest.tick] = manifest.segments()
+                self._find_older(manifest.tick)
+                self._check_sources(manifest)
+            if self.is_sure:
+                self.collect_orphans()
+                self._forget_dropped_sources(manifest)
         except BaseException:
             self.close()
             raise
         return manifest
+
+    def newest(self) -> int | None:
+        """The last tick that was committed, if there is any. Raises ``StateError`` if its manifest has been lost."""
+        noted, ticks = self._noted(), self.ticks()  # in this order: an engine may be at work here
+        found = ticks[-1] if ticks else None
+        if noted is None or (found is not None and found >= noted):
+            return found
+        back = "" if found is None else f" To go back to tick {found} instead, delete {NEWEST} in the same place:"
+        raise StateError(
+            "STATE_MISSING",
+            f'the manifest "{self._manifests}/{_name(noted)}" does not exist',
+            detail=f"Tick {noted} was committed: to go on from an earlier one could give wrong answers.",
+            hint="Put the file back from a copy of the checkpoint."
+            + (back and f"{back} sinks and Spark are then asked whether they have gone further."),
+        )
+
+    def _noted(self) -> int | None:
+        """The number of the last manifest, as it was noted after it had been written."""
+        try:
+            noted = unseal(self.folder.read(NEWEST).to_pybytes())["tick"]
+            return int(noted)
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError) as problem:
+            raise StateError(
+                "STATE_DAMAGED",
+                f'"{self.folder}/{NEWEST}" cannot be read',
+                detail=str(problem),
+                hint="Put it back from a copy of the checkpoint; or delete it, if you know that no manifest is missing.",
+            ) from problem
+
+    def _find_older(self, newest: int) -> None:
+        """Manifests before the last one are there for readers only; one that is damaged is given up."""
+        older = [tick for tick in self.ticks() if tick < newest]
+        for tick in older[max(len(older) - self.keep + 1, 0) :]:
+            try:
+                self._needed[tick] = self.read(tick).segments()
+            except StateError as problem:
+                log.warning("an earlier manifest is given up, nothing needs it any more: %s", problem)
+
+    def _check_sources(self, manifest: Manifest) -> None:
+        """Spark must not have gone beyond the manifest: what it has committed it does not bring again."""
+        known = {folder_name(stream): its["batch"] for stream, its in manifest.batches.items()}
+        for name in self._sources.names() if not self.is_sure else known:
+            last, batch = self._last_commit(name), known.get(name, -1)
+            if last > batch:
+                raise _behind(
+                    f'the checkpoint "{self.folder}" is behind what Spark has read of stream "{name_of_folder(name)}"',
+                    f"Spark has committed batch {last}, and {_name(manifest.tick)} knows of "
+                    + (f"batch {batch}" if batch >= 0 else "none"),
+                )
+
+    def _last_commit(self, source: str) -> int:
+        """The last batch that Spark has done with; -1: none."""
+        commits = (self._sources / source / "commits").names()
+        return max((int(name) for name in commits if name.isdigit()), default=-1)
+
+    def check_sink(self, tick: int, sink: Sink) -> None:
+        """A sink must not have gone beyond the last manifest: it would take ticks that come for those that it has."""
+        if sink.last_tick > tick:
+            raise _behind(
+                f'the checkpoint "{self.folder}" is behind the answers in "{sink.describe().get("path")}"',
+                f"They go up to tick {sink.last_tick}, and {_name(tick)} is the last manifest",
+            )
 
     @property
     def segments(self) -> str:
@@ -145,12 +228,12 @@ class Checkpoint:
 
     def source(self, stream: str) -> str:
         """Where Spark keeps how far it has read a stream, as it names places."""
-        place = self._sources / _source_name(stream)
+        place = self._sources / folder_name(stream)
         return Path(place.place).as_uri() if place.is_local else place.place
 
     def forget_source(self, stream: str) -> None:
         """A stream of that name begins anew. Only when no manifest speaks of it any more."""
-        (self._sources / _source_name(stream)).delete_all()
+        (self._sources / folder_name(stream)).delete_all()
 
     @property
     def _sources(self) -> Folder:
@@ -158,10 +241,9 @@ class Checkpoint:
 
     def _forget_dropped_sources(self, manifest: Manifest | None) -> None:
         """A crash may come between a DROP and what it deletes. Spark has committed there what no manifest knows."""
-        known = {_source_name(stream) for stream in (manifest.batches if manifest else ())}
+        known = {folder_name(stream) for stream in (manifest.batches if manifest else ())}
         for name in self._sources.names():
-            commits = (self._sources / name / "commits").names()
-            if name not in known and any(commit.isdigit() for commit in commits):
+            if name not in known and self._last_commit(name) >= 0:
                 (self._sources / name).delete_all()
 
     @property
@@ -179,25 +261,36 @@ class Checkpoint:
         return sorted(int(stem) for stem in stems if stem.isdigit())
 
     def read(self, tick: int) -> Manifest:
-        path = f"{self._manifests}/{_name(tick)}"
+        path, data = f"{self._manifests}/{_name(tick)}", b""
         try:
-            kept = json.loads(self._manifests.read(_name(tick)).to_pybytes())
-            if kept["format"] == FORMAT:
-                return Manifest.from_json(kept)
+            data = self._manifests.read(_name(tick)).to_pybytes()
+            kept = unseal(data)
+            version = kept["format"]
+            if version == FORMAT:
+                manifest = Manifest.from_json(kept)
+                self._check_names(manifest, path)
+                return manifest
         except FileNotFoundError:
             raise StateError("STATE_MISSING", f'the checkpoint has no manifest "{path}"') from None
         except (ValueError, KeyError, TypeError, AttributeError) as problem:
-            raise StateError(
-                "STATE_DAMAGED",
-                f'the manifest "{path}" cannot be read',
-                detail=str(problem) if isinstance(problem, ValueError) else f"It is no manifest: {problem!r}.",
-                hint="Put the file back from a copy of the checkpoint, or start with an empty checkpoint folder.",
-            ) from problem
+            version = version_of(data, "format")
+            if version is None or version >= FORMAT:
+                raise StateError(
+                    "STATE_DAMAGED",
+                    f'the manifest "{path}" cannot be read',
+                    detail=str(problem) if isinstance(problem, ValueError) else f"It is no manifest: {problem!r}.",
+                    hint="Put the file back from a copy of the checkpoint, or start with an empty checkpoint folder.",
+                ) from problem
         raise StateError(
             "STATE_VERSION",
-            f'the checkpoint "{self.folder}" has format {kept["format"]}, and this version reads {FORMAT}',
+            f'the checkpoint "{self.folder}" has format {version}, and this version reads {FORMAT}',
             hint="Go on with the version that wrote it, or begin with an empty folder.",
         )
+
+    def _check_names(self, manifest: Manifest, path: str) -> None:
+        check_segments(manifest.segments(), path)
+        for parts in (*manifest.outputs.values(), *manifest.diverted.values()):
+            check_staged(parts, str(self.folder / "staged"), path)
 
     def commit(self, manifest: Manifest) -> None:
         """From here on the tick has happened."""
@@ -205,9 +298,9 @@ class Checkpoint:
             self._owner.check()
         if self.sync and self.folder.is_local:
             os.sync()  # everything that it names, whoever wrote it: segments, staged parts, delivered answers
-        data = json.dumps(manifest.to_json(), separators=(",", ":")).encode()
         ready = partial(points.passed, points.IN_THE_MANIFEST)
-        self._manifests.replace(_name(manifest.tick), data, sync=self.sync, ready=ready)
+        self._manifests.replace(_name(manifest.tick), seal(manifest.to_json()), sync=self.sync, ready=ready)
+        self.folder.replace(NEWEST, seal({"tick": manifest.tick}), sync=self.sync)
         self._needed[manifest.tick] = manifest.segments()
 
     def tidy(self, tick: int, *, sweep: bool = False) -> None:
@@ -223,8 +316,9 @@ class Checkpoint:
             points.passed(points.IN_THE_TIDYING)
             for name in self._needed.pop(old) - needed:
                 (self.folder / "segments").delete(f"{name}.arrow")
-        if sweep or tick % _SWEPT_EVERY == 0:
+        if sweep or tick % _SWEPT_EVERY == 0 or not self.is_sure:
             self.collect_orphans()
+            self.is_sure = True
 
     def collect_orphans(self) -> int:
         """Delete what no kept manifest names: segments and parts of attempts that failed. How many segments there were."""
@@ -252,9 +346,14 @@ class Checkpoint:
             self._owner = None
 
 
+def _behind(message: str, detail: str) -> StateError:
+    return StateError(
+        "STATE_BEHIND",
+        message,
+        detail=f"{detail}: a later one was lost.",
+        hint="Put it back from a copy of the checkpoint; or begin anew, with empty folders for checkpoint and answers.",
+    )
+
+
 def _name(tick: int) -> str:
     return f"{tick:0{_DIGITS}d}.json"
-
-
-def _source_name(stream: str) -> str:
-    return quote(stream, safe="").replace(".", "%2E")

@@ -8,72 +8,52 @@ deliver again under the same number.
 from __future__ import annotations
 
 import logging
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attrs import Factory, define, evolve
+from attrs import evolve
 
 from headwater.clock.times import Times
 from headwater.clock.wall import SystemClock, WallClock
+from headwater.errors import StreamError
 from headwater.language.catalog import Stream
-from headwater.language.consistency import Consistency
+from headwater.language.consistency import STRONG, Consistency
+from headwater.language.emission import Emission
 from headwater.language.system_views import HEARTBEATS, SYSTEM_VIEWS
 from headwater.model.delta import Delta
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.runtime import points
-from headwater.runtime.change_level import can_change, with_carried
+from headwater.runtime.change_level import check_change, check_form, with_carried
+from headwater.runtime.changed_relation import redeclare
 from headwater.runtime.checkpoint import Checkpoint, Manifest
+from headwater.runtime.delivery import Delivery
 from headwater.runtime.deployment import Deployment, Running, key_if
 from headwater.runtime.executor import LocalExecutor, Records, TickJob, TickResult
-from headwater.runtime.metrics import Metrics
+from headwater.runtime.lineage import began_strong
+from headwater.runtime.metrics import Metrics, with_counts_of
+from headwater.runtime.plan_keys import another_query
 from headwater.runtime.progress import TickLog
 from headwater.runtime.reading import StreamTask, take_in
 from headwater.runtime.reshard import reshard
 from headwater.runtime.sender import Arrivals, SenderOutput
 from headwater.runtime.system_views import Shown, heartbeat_changes
-from headwater.runtime.tick import Tick
+from headwater.runtime.temporary import make_folder, remove_folder
+from headwater.runtime.tick import STEP_BYTES, Tick
 from headwater.sinks.diverted import deliver_diverted
-from headwater.sources.base import Piece, SparkBatch, Split
+from headwater.sources.base import Piece, SparkBatch
 from headwater.state.filesystem import Folder
 from headwater.state.store import FileStore
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from headwater.runtime.spark.job import SparkExecutor
 
 log = logging.getLogger("headwater")
 
 SMALL_TICK = 50_000
 """Up to so many rows a tick runs in the driver: a Spark job would take longer to start than to run."""
-
-
-@define(eq=False)
-class Delivery:
-    """What a source hands over: one batch of one stream."""
-
-    stream: str
-    batch: int | None = None
-    """The source's number for it; None: it has none, and cannot come twice."""
-    offset: Any = None
-    """Where the source goes on after it, if the engine keeps that for it."""
-    splits: Sequence[Split] = ()
-    rows: DataFrame | None = None
-    pieces: Sequence[Piece] = ()
-    size: int | None = None
-    """How many rows it has, if that is known."""
-    native: Callable[[str], SparkBatch | None] | None = None
-    """By the time column: the rows of the splits as Spark reads them by itself, if it can."""
-    done: threading.Event = Factory(threading.Event)
-    error: BaseException | None = None
-
-    def finish(self, error: BaseException | None = None) -> None:
-        self.error = error
-        self.done.set()
 
 
 class Core:
@@ -95,14 +75,13 @@ class Core:
         """Held while a tick runs, and while queries come and go."""
         self.shards, self._spark, self._small_tick = shards, spark, small_tick
         self._local = LocalExecutor()
-        self._temporary = None
+        self._temporary: str | None = None
         self.checkpoint: Checkpoint | None = None
         if checkpoint is None and durable:
-            self._temporary = tempfile.TemporaryDirectory(prefix="headwater-")
-            checkpoint = self._temporary.name
+            checkpoint = self._temporary = make_folder()
         if checkpoint is not None:
             self.checkpoint = Checkpoint(Folder(checkpoint), keep, sync)
-        self.deployment = Deployment()
+        self.deployment, self.step_bytes = Deployment(), STEP_BYTES
         self.streams: dict[str, StreamTask] = {}
         self.wall: WallClock = wall or SystemClock()
         self.drained: Callable[[], Mapping[str, int]] = dict
@@ -116,6 +95,7 @@ class Core:
         if found is None and self.checkpoint is not None:
             self.checkpoint.commit(self.manifest)  # sinks are told whose answers they get before the first tick
         self._deliver_diverted(self.manifest)  # those of the last tick may not have been kept before a crash
+        self.deployment.keep_as_text(self.manifest.relations)
         self._awaited = dict(self.manifest.queries)
         """Queries of the checkpoint that have not been started again."""
         self._shown_before: dict[str, dict[int, int]] = {}
@@ -131,15 +111,20 @@ class Core:
         """Begin to take rows of a stream; its clock goes on where it was."""
         with self.lock:
             self.streams[task.stream] = task
-            self.times.add(task.declared or Stream(task.stream, task.intake.schema, time=task.intake.time))
+            declared = task.declared or Stream(task.stream, task.intake.schema, time=task.intake.time)
+            self.times.add(declared)
+            store = FileStore(self.checkpoint.segments) if self.checkpoint is not None else None
+            redeclare(self.manifest, self.deployment.relations.get(task.stream), declared.plan, store)
+            self.deployment.keep(declared.plan)
 
     def drop_stream(self, stream: str) -> None:
         with self.lock:
             self.streams.pop(stream, None)
             self.times.drop(stream)
-            kept = self.manifest
+            gone, kept = self.deployment.forget(stream), self.manifest
+            kept.records = {n: {k: r for k, r in its.items() if k not in gone} for n, its in kept.records.items()}
             kept.clock = self.times.to_manifest()
-            for what in (kept.batches, kept.newest, kept.counts, kept.frontiers):
+            for what in (kept.batches, kept.newest, kept.counts, kept.frontiers, kept.relations):
                 what.pop(stream, None)
             self._commit_again()
             if self.checkpoint is not None:
@@ -155,12 +140,9 @@ class Core:
         with self.lock:
             self.deployment.check_new(query.name)
             kept, query.asked = self.manifest.queries.get(query.name), query.level
-            if kept is not None and not self._resumes(query, kept):
-                kept = None
-                log.warning(
-                    'query "%s" is not the one that the checkpoint has under this name: it starts anew', query.name
-                )
-            if kept is None:
+            if kept is not None:
+                self._resume(query, kept)
+            else:
                 query.since = self.manifest.tick
             query.output = evolve(query.output, origin=self.manifest.origin)
             self._open_sink(query, kept)
@@ -173,25 +155,30 @@ class Core:
         """The last tick's answer may not have arrived before a crash: then it comes again, in the form that it had."""
         staged = query.output.speculative if kept is None else kept.get("staged", query.output.speculative)
         query.sink.open(evolve(query.output, speculative=staged))
+        if self.checkpoint is not None:
+            self.checkpoint.check_sink(self.manifest.tick, query.sink)
         if kept is not None and query.name in self.manifest.outputs:
             points.passed(points.AGAIN_IN_A_SINK + query.name)
-            query.sink.deliver(self.manifest.tick, self.manifest.outputs[query.name], query.frontier)
+            query.sink.deliver(self.manifest.tick, self.manifest.outputs[query.name], query.closed)
         if staged != query.output.speculative:
             query.sink.change(query.output)
 
-    def _resumes(self, query: Running, kept: dict[str, Any]) -> bool:
-        """Does it go on where the checkpoint has it? With the level that it had last, unless another is asked for now."""
+    def _resume(self, query: Running, kept: dict[str, Any]) -> None:
+        """Go on where the checkpoint has it, with the level that it had last, unless another is asked for now."""
         level, asked = Consistency.from_manifest(kept["level"]), Consistency.from_manifest(kept["asked"])
-        output = evolve(query.output, speculative=kept["speculative"])
-        past: dict[str, Any] = {name: kept[name] for name in ("since", "frontier", "lineage")}
+        form = Emission.from_manifest(kept["emission"])
+        output = evolve(query.output, speculative=kept["speculative"], emission=form)
+        past: dict[str, Any] = {name: kept[name] for name in ("since", "frontier", "closed", "lineage")}
         past |= {"consistency": level, "output": output}
-        if query.asked not in (None, asked) and not can_change(output, query.sink, level, query.level):
-            return False
-        if key_if(evolve(query, **past)) != kept["key"]:
-            return False
+        if query.asked not in (None, asked):
+            check_change(output, query.sink, level, query.level)
+        same = key_if(evolve(query, **past)) == kept["key"]
+        certain = query.level == level == STRONG and began_strong(kept["lineage"])
+        check_form(query.output, form, same=same, strong=certain)
+        if not same:
+            raise another_query(query.name, query.reads, kept)
         for name, value in past.items():
             setattr(query, name, value)
-        return True
 
     def change_level(self, name: str, consistency: Consistency) -> None:
         """Let a query go on with another level of consistency from the next tick on."""
@@ -224,9 +211,10 @@ class Core:
     # -- ticks -------------------------------------------------------------------------------------------------------
 
     def covers(self, delivery: Delivery) -> bool:
-        """Is the batch part of a committed tick already?"""
-        known = self.manifest.batches.get(delivery.stream, {}).get("batch")
-        return delivery.batch is not None and known is not None and delivery.batch <= known
+        """Is the batch part of a committed tick already? Only Spark brings one again; who is asked begins at the offset."""
+        kept = self.manifest.batches.get(delivery.stream, {})
+        known, batch = kept.get("batch"), delivery.batch
+        return delivery.offset is None and kept.get("offset") is None and None not in (batch, known) and batch <= known
 
     def tick(
         self,
@@ -247,7 +235,10 @@ class Core:
             moved = self._prepare_shards()
             job = self._job(given or {}, frontiers or {}, ended)
             points.passed(points.BEFORE_THE_JOB)
-            result = self._execute(job, fresh)
+            pushed = self._pushed(job, [d for d in fresh if d.pieces])
+            if fresh and not (idle or given or frontiers or ended) and all(d.done.is_set() for d in fresh):
+                return None
+            result = self._execute(job, [d for d in fresh if not d.pieces], pushed)
             points.passed(points.AFTER_THE_SEGMENTS)
             ran = time.time()
             manifest = self._next(job, result, fresh)
@@ -266,12 +257,15 @@ class Core:
             result.phases["commit"] = committed - ran
             result.phases["deliver"] = time.time() - committed
             self._log.note(self, self.metrics.record(self, result, began))
+            self._log.tell_missing(result.missing)
             return result
 
     def is_due(self) -> bool:
         """Would a tick without rows bring anything, because time has passed (digest 12.2: a wake-up is a full tick)?"""
         with self.lock:
-            read = self.deployment.layout.graph.sources
+            if self.deployment.has_newcomers(self.manifest.records):
+                return True
+            read = self.deployment.layout.graph.read
             follows = self._follows()
             names = {follows.get(name, name) for name in read} & self.streams.keys()
             if not names:
@@ -330,6 +324,7 @@ class Core:
             drained=self.drained(),
             together=self.deployment.together,
             newest_before=self._newest_before(now),
+            step_bytes=self.step_bytes,
         )
         place = self.checkpoint
         return TickJob(
@@ -354,15 +349,31 @@ class Core:
         tasks = self.streams.values()
         return {child: t.stream for t in tasks for child in (t.late, t.bad) if child not in self.streams}
 
-    def _execute(self, job: TickJob, deliveries: Sequence[Delivery]) -> TickResult:
+    def _pushed(self, job: TickJob, deliveries: Sequence[Delivery]) -> list[tuple[Arrivals, SenderOutput]]:
+        """What was pushed by hand. Malformed rows are the mistake of whoever pushed them, who hears of it: nothing of
+        that push is taken, and everybody else goes on."""
+        found = []
+        for delivery in deliveries:
+            try:
+                found.append(self._read(job, delivery, delivery.pieces))
+            except StreamError as problem:
+                if problem.code == "LATE_ROW":  # LATE ROWS ERROR asks for the end of everything
+                    raise
+                log.warning("a push was refused: %s", problem)
+                delivery.finish(problem)
+        return found
+
+    def _execute(
+        self, job: TickJob, deliveries: Sequence[Delivery], pushed: Sequence[tuple[Arrivals, SenderOutput]]
+    ) -> TickResult:
         if self._spark is None or self._is_small(deliveries):
-            return self._execute_here(job, deliveries)
+            return self._execute_here(job, deliveries, pushed)
         from headwater.runtime.spark.job import Batches
 
         began = time.perf_counter()
         answered = {d.stream: its for d in deliveries if (its := self._answered_by_spark(job, d)) is not None}
         deliveries = [d for d in deliveries if d.stream not in answered]
-        sent = [part for its in answered.values() for part in its]
+        sent = [*pushed, *(part for its in answered.values() for part in its)]
         if answered and self._is_small(deliveries):
             took = time.perf_counter() - began
             result = self._execute_here(job, deliveries, sent)
@@ -371,9 +382,7 @@ class Core:
         tasks = {d.stream: self.streams[d.stream] for d in deliveries}
         splits = [(d.stream, split) for d in deliveries for split in d.splits]
         rows = {d.stream: d.rows for d in deliveries if d.rows is not None}
-        here = [d for d in deliveries if d.pieces]
-        arrivals = [*sent, *(self._read(job, d, d.pieces) for d in here)]
-        return self._spark.run(job, Batches(tasks, splits, rows), arrivals)
+        return self._spark.run(job, Batches(tasks, splits, rows), sent)
 
     def _answered_by_spark(self, job: TickJob, delivery: Delivery) -> list[tuple[Arrivals, SenderOutput]] | None:
         """Of a batch whose queries all need no state, what senders would bring; None: they must."""
@@ -391,7 +400,7 @@ class Core:
 
     def _is_small(self, deliveries: Sequence[Delivery]) -> bool:
         """What nobody reads in a task, and what is quicker read here; with 0 everything of a source is a job."""
-        sizes = [d.size for d in deliveries if not d.pieces]
+        sizes = [d.size for d in deliveries]
         if not sizes:
             return True
         return all(s is not None for s in sizes) and 0 < self._small_tick >= sum(s or 0 for s in sizes)
@@ -409,7 +418,7 @@ class Core:
                 table = delivery.rows.toArrow().combine_chunks()
                 pieces: Iterable[Piece] = map(self.streams[delivery.stream].piece, table.to_batches())
             else:
-                pieces = delivery.pieces or self.streams[delivery.stream].pieces(delivery.splits)
+                pieces = self.streams[delivery.stream].pieces(delivery.splits)
             arrivals.append(self._read(job, delivery, pieces))
         read = time.perf_counter() - began
         result = self._local.run(job, arrivals)
@@ -436,7 +445,8 @@ class Core:
             if d.batch is not None:
                 batches[d.stream] = {"batch": d.batch, "offset": d.offset}
         for query in self.deployment:
-            query.frontier = max(query.frontier, result.frontiers.get(query.name, BEGINNING))
+            query.frontier = max(query.frontier, result.known.get(query.name, BEGINNING))
+            query.closed = max(query.closed, result.frontiers.get(query.name, BEGINNING))
             query.rows += sum(part.rows for part in result.staged.get(query.name, ()))
         waiting = {name: its for name, its in kept.queries.items() if name in self._awaited}
         queries = {q.name: q.to_manifest(self.deployment.key_of(q.name)) for q in self.deployment}
@@ -451,23 +461,31 @@ class Core:
             waiting | queries,
             result.staged,
             result.diverted,
-            _added(kept.counts, {"rows": result.rows, "late": result.late, "bad": result.bad}),
+            with_counts_of(kept.counts, {"rows": result.rows, "late": result.late, "bad": result.bad}),
             kept.origin,
             self._shown,
+            self.deployment.relations_as_text(),
             self.deployment.described(self.streams),
         )
 
     def _deliver(self, manifest: Manifest) -> None:
         for query in self.deployment:
             points.passed(points.IN_A_SINK + query.name)
-            query.sink.deliver(manifest.tick, manifest.outputs.get(query.name, []), query.frontier)
+            query.sink.deliver(manifest.tick, manifest.outputs.get(query.name, []), query.closed)
         points.passed(points.BEFORE_THE_DIVERTED)
         self._deliver_diverted(manifest)
 
     def _deliver_diverted(self, manifest: Manifest) -> None:
+        for stream, parts in manifest.diverted.items():
+            deliver_diverted(self.aside, stream, manifest.tick, parts)
+
+    @property
+    def aside(self) -> str:
+        """The folder of rows that no query took: the checkpoint, or one that goes with the engine."""
         if self.checkpoint is not None:
-            for stream, parts in manifest.diverted.items():
-                deliver_diverted(str(self.checkpoint.folder), stream, manifest.tick, parts)
+            return str(self.checkpoint.folder)
+        self._temporary = self._temporary or make_folder()
+        return self._temporary
 
     def close(self) -> None:
         with self.lock:
@@ -476,14 +494,4 @@ class Core:
             if self.checkpoint is not None:
                 self.checkpoint.close()
             if self._temporary is not None:
-                self._temporary.cleanup()
-
-
-def _added(before: dict[str, dict[str, int]], now: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
-    """Counts by stream, with those of this tick."""
-    counts = {stream: dict(its) for stream, its in before.items()}
-    for kind, by_stream in now.items():
-        for stream, n in by_stream.items():
-            its = counts.setdefault(stream, {"rows": 0, "late": 0, "bad": 0})
-            its[kind] = its.get(kind, 0) + n
-    return counts
+                remove_folder(self._temporary)

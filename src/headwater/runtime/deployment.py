@@ -7,11 +7,14 @@ same key, so it keeps its state; what only a stopped query used is forgotten.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from attrs import define, evolve
 
 from headwater.algebra.nodes import Plan, Source
+from headwater.algebra.plan_parsing import parse_plan
+from headwater.algebra.plan_text import print_plan
 from headwater.errors import InputError
 from headwater.language.consistency import MIDDLE, STRONG, Consistency
 from headwater.model.delta import Delta
@@ -23,13 +26,14 @@ from headwater.runtime.graph import Graph
 from headwater.runtime.layout import Layout, cut
 from headwater.runtime.lineage import lineage_after
 from headwater.runtime.lower import Lowering
+from headwater.runtime.plan_keys import read_columns
 from headwater.runtime.reading import StreamTask
 from headwater.runtime.spark.native_parts import NativePart, chain, is_stateless
 from headwater.runtime.spark.native_slices import Slices, slices_of
 from headwater.sinks.base import Output, Sink, Stager
 
 
-@define(eq=False)
+@define(eq=False, slots=False)
 class Running:
     """A query that runs."""
 
@@ -40,7 +44,9 @@ class Running:
     since: int
     """The tick before which it had seen nothing."""
     frontier: int = BEGINNING
-    """How far its answer is final."""
+    """How far its answer is final: known, if not delivered."""
+    closed: int = BEGINNING
+    """How far it is delivered: all rows that start before this. With EMIT ON CLOSE rows that wait hold it back."""
     rows: int = 0
     """Rows it has answered since it was started here."""
     parts: tuple[Plan, ...] = ()
@@ -61,11 +67,18 @@ class Running:
         """Can Spark compute its whole answer, row by row?"""
         return self.level in (STRONG, MIDDLE) and not self.lineage and is_stateless(self.plan)
 
+    @cached_property
+    def reads(self) -> dict[str, dict[str, str]]:
+        """By stream: the columns that it reads, and their types."""
+        return read_columns(self.plan)
+
     def to_manifest(self, key: str) -> dict[str, Any]:
         about = {"speculative": self.output.speculative, "consistency": str(self.level)}
         about |= {"level": self.level.to_manifest(), "lineage": self.lineage}
         about |= {"asked": (self.asked or self.level).to_manifest()}
-        return {"key": key, "since": self.since, "frontier": self.frontier} | about
+        about |= {"emission": self.output.emission.to_manifest()}
+        about |= {"reads": self.reads}
+        return {"key": key, "since": self.since, "frontier": self.frontier, "closed": self.closed} | about
 
 
 class Deployment:
@@ -73,6 +86,8 @@ class Deployment:
 
     def __init__(self) -> None:
         self._running: dict[str, Running] = {}
+        self.relations: dict[str, Source] = {}
+        """By stream: relations whose rows are kept for queries to come, also while none reads them."""
         self.layout: Layout = cut(Graph())
         self.stagers: dict[str, Stager] = {}
         self.natives: dict[str, tuple[NativePart, ...]] = {}
@@ -96,10 +111,11 @@ class Deployment:
 
     def check_new(self, name: str) -> None:
         """Is there no query of that name yet?"""
-        if name in self._running:
+        same = next((known for known in self._running if known.casefold() == name.casefold()), None)
+        if same is not None:
             raise InputError(
                 "QUERY_RUNS",
-                f'a query "{name}" runs already',
+                f'a query "{same}" runs already',
                 hint="Stop it first, or give this one another name: start(sink, name=…).",
             )
 
@@ -133,8 +149,36 @@ class Deployment:
         self._rebuild()
         return carried(before, self.layout.graph, name)
 
+    def keep(self, relation: Plan) -> None:
+        """From now on what stands in it is kept, if it is a relation: rows of a stream come and are gone."""
+        assert isinstance(relation, Source)
+        if relation.revisable and self.relations.get(relation.name) != relation:
+            self.relations[relation.name] = relation
+            self._rebuild()
+
+    def keep_as_text(self, relations: Mapping[str, str]) -> None:
+        """As a checkpoint has them."""
+        for text in relations.values():
+            self.keep(parse_plan(text))
+
+    def relations_as_text(self) -> dict[str, str]:
+        return {name: print_plan(relation) for name, relation in self.relations.items()}
+
+    def forget(self, stream: str) -> set[str]:
+        """What stands in it is of no use any more: the keys of the states that had it."""
+        if self.relations.pop(stream, None) is None:
+            return set()
+        before = self.layout.graph.nodes
+        self._rebuild()
+        return {node.key for node in before} - {node.key for node in self.layout.graph.nodes}
+
+    def has_newcomers(self, records: Records) -> bool:
+        """Has a query begun that has not got yet what stands in its relations?"""
+        begun = [node.key for node in self.layout.graph.nodes if node.standing is not None]
+        return any(key not in records.get(0, {}) for key in begun)
+
     def _rebuild(self) -> None:
-        graph, self.natives = _graph(self._running.values())
+        graph, self.natives = _graph(self._running.values(), self.relations.values())
         self.slices = _slices(graph, self.natives, self._running.values())
         self.layout, self._described = cut(graph), None
         self.stateless = _stateless(self._running.values())
@@ -169,7 +213,7 @@ class Deployment:
 
 def key_if(query: Running) -> str:
     """The key of its root: the same whoever else runs."""
-    graph, _ = _graph([query])
+    graph, _ = _graph([query], ())
     return graph.nodes[graph.queries[query.name]].key
 
 
@@ -182,6 +226,10 @@ def _described(layout: Layout) -> dict[str, Any]:
             if node.operator is not None:
                 entry = found.setdefault(node.key, {"operator": node.operator.name, "queries": []})
                 entry["queries"].append(query)
+    for i in graph.relations.values():
+        operator = graph.nodes[i].operator
+        if operator is not None:
+            found.setdefault(graph.nodes[i].key, {"operator": operator.name, "queries": []})
     return found
 
 
@@ -197,16 +245,22 @@ def _stateless(queries: Iterable[Running]) -> dict[str, tuple[Running, ...]]:
     }
 
 
-def _graph(queries: Iterable[Running]) -> tuple[Graph, dict[str, tuple[NativePart, ...]]]:
+def _graph(queries: Iterable[Running], relations: Iterable[Source]) -> tuple[Graph, dict[str, tuple[NativePart, ...]]]:
     graph = Graph()
     lowering = Lowering(graph)
     parts: dict[str, dict[NativePart, None]] = {}
+    for relation in relations:
+        lowering.add_relation(relation)
     for query in queries:
-        lowering.add_query(query.name, query.plan, consistency=query.level, since=query.since, lineage=query.lineage)
+        for source in query.plan.walk():
+            if isinstance(source, Source) and source.revisable:
+                lowering.add_relation(source)
+        level, past = query.level, {"since": query.since, "lineage": query.lineage}
+        lowering.add_query(query.name, query.plan, consistency=level, opens=query.output.opens, **past)
         for part in query.parts:
             source = chain(part)[0]
             assert isinstance(source, Source)
-            if not (query.since and source.revisable):  # then it begins with what tells seen rows from unseen ones
+            if not (query.since and source.revisable):  # then it begins with what is handed over
                 parts.setdefault(source.name, {})[NativePart(lowering.node_of(part), part)] = None
     return graph, {stream: tuple(its) for stream, its in parts.items()}
 

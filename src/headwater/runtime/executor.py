@@ -57,12 +57,16 @@ class TickResult:
     """What has changed of them."""
     staged: dict[str, list[Staged]] = Factory(dict)
     frontiers: dict[str, int] = Factory(dict)
-    """By query."""
+    """By query: all rows of its answer that start before this have come."""
+    known: dict[str, int] = Factory(dict)
+    """By query: its answer is known before this, even where rows wait until they end."""
     progress: Progress = Factory(lambda: Progress({}, {}, Clock()))
     rows: dict[str, int] = Factory(dict)
     late: dict[str, int] = Factory(dict)
     bad: dict[str, int] = Factory(dict)
     diverted: dict[str, list[Staged]] = Factory(dict)
+    missing: dict[str, dict[str, str]] = Factory(dict)
+    """By stream and column that rows lack: what to tell the user."""
     worked: dict[str, Worked] = Factory(dict)
     phases: dict[str, float] = Factory(dict)
     """Seconds by what they went into."""
@@ -89,14 +93,17 @@ def collected(
             seen[stream].extend(its)
         for stream, files in sent.diverted.items():
             result.diverted.setdefault(stream, []).extend(files)
+        for stream, texts in sent.missing.items():
+            result.missing[stream] = texts | result.missing.get(stream, {})
         _gather(result, sent)
     result.progress = progress(job.tick, seen)
     origin = level_0_frontiers(job.layout, result.progress.frontiers)
     result.frontiers = {q: origin[job.layout.graph.queries[q]] for q in job.layout.levels[0].queries}
+    result.known = dict(result.frontiers)
     for stage in stages:
         result.records.setdefault(stage.shard, {}).update(stage.records)
-        for query, frontier in stage.frontiers.items():
-            result.frontiers[query] = min(frontier, result.frontiers.get(query, frontier))
+        for all_, its in ((result.frontiers, stage.frontiers), (result.known, stage.known)):
+            all_.update({query: min(frontier, all_.get(query, frontier)) for query, frontier in its.items()})
         _gather(result, stage)
     return result
 

@@ -9,6 +9,7 @@ from headwater.algebra.nodes import Plan, Source
 from headwater.algebra.plan_text import print_plan
 from headwater.clock.clock import Clock
 from headwater.language.consistency import STRONG, Consistency
+from headwater.language.emission import ON_START
 from headwater.language.introspection import Explain, ExplainFormat, ExplainLevel
 from headwater.operators.base import EVERY_COLUMN, Operator
 from headwater.optimizer.cost import Statistics
@@ -22,6 +23,7 @@ from headwater.runtime.lower import Lowering
 from headwater.runtime.planning import deployed, planned
 from headwater.runtime.spark.native_parts import NativePart, chain, marked
 from headwater.runtime.spark.native_slices import Slices, slices_of
+from headwater.runtime.when_shown import when_shown
 from headwater.settings import Settings
 
 
@@ -41,16 +43,27 @@ def explain(
     made = planned(request.plan, settings, statistics=statistics)
     if request.level is ExplainLevel.HEARTBEAT:
         aware = settings.memory_aware == "on"
-        return heartbeat_text(request, made.plan, memory_aware=aware, statistics=statistics, clock=clock)
+        text = heartbeat_text(request, made.plan, memory_aware=aware, statistics=statistics, clock=clock)
+        return f"{text}\n{_when_shown(request, made, settings)}"
     plan = request.plan if request.level is ExplainLevel.LOGICAL else made.plan
     if request.format is ExplainFormat.TEXT and request.level is not ExplainLevel.PHYSICAL:
         return print_plan(plan)
     if request.level is ExplainLevel.PHYSICAL:
         plan = deployed(made.plan, settings)
-        root = physical(request.name, plan, consistency=request.consistency or STRONG, streams=streams)
+        opens = request.emission == ON_START
+        root = physical(request.name, plan, consistency=request.consistency or STRONG, streams=streams, opens=opens)
     else:
         root = outline(plan, statistics=statistics, verbose=request.verbose)
-    return _rendered(root, request, made, statistics)
+    text = _rendered(root, request, made, statistics)
+    if request.format is not ExplainFormat.TREE or request.level is ExplainLevel.LOGICAL:
+        return text
+    return f"{text}\n\n{_when_shown(request, made, settings)}"
+
+
+def _when_shown(request: Explain, made: Optimized, settings: Settings) -> str:
+    read = {node.name for node in made.plan.walk() if isinstance(node, Source)}
+    timestamps = all(stream.has_unit for stream in request.streams if stream.name in read)
+    return when_shown(deployed(made.plan, settings), request.emission, request.consistency, timestamps=timestamps)
 
 
 def _rendered(root: Box, request: Explain, made: Optimized, statistics: Statistics | None) -> str:
@@ -71,7 +84,12 @@ def _rendered(root: Box, request: Explain, made: Optimized, statistics: Statisti
 
 
 def physical(
-    name: str, plan: Plan, *, consistency: Consistency = STRONG, streams: Collection[str] | None = None
+    name: str,
+    plan: Plan,
+    *,
+    consistency: Consistency = STRONG,
+    streams: Collection[str] | None = None,
+    opens: bool = False,
 ) -> Box:
     """The operators of one query, and where each of them runs; what it computes once and uses twice is one box.
 
@@ -81,7 +99,7 @@ def physical(
     plan, parts = marked(plan, [stream for stream in read if streams is None or stream in streams])
     graph = Graph()
     lowering = Lowering(graph)
-    lowering.add_query(name, plan, consistency=consistency)
+    lowering.add_query(name, plan, consistency=consistency, opens=opens)
     native = {lowering.node_of(step) for part in parts for step in NativePart(0, part).steps}
     sliced = {slices.node for part in parts if (slices := _slices(graph, lowering, part, parts, plan)) is not None}
     layout = levels_of(graph)

@@ -1,14 +1,22 @@
-"""How batches of a stream come without Spark: asked for, or pushed by hand."""
+"""How batches of a stream come that no query of Spark's brings: asked for, or pushed by hand."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
+from headwater.errors import StateError
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.runtime.core import Core, Delivery
-from headwater.sources.base import Piece, Source
+from headwater.sources.base import Piece, Source, SparkBatch, Split
+from headwater.sources.malformed import PUSHED
+from headwater.state.store import FileStore
+
+if TYPE_CHECKING:
+    from headwater.runtime.spark.session import SessionHandle
 
 ROWS_A_TICK = 5_000_000
 """However far behind, a tick takes at most about so many rows of a source."""
@@ -34,16 +42,26 @@ class Feed(Protocol):
         ...
 
 
-class PolledFeed:
-    """Asks a source for what is new. The engine keeps the offset, in the manifest."""
+def taken_until(streams: Iterable[str], feeds: Mapping[str, Feed], looked_at: int) -> dict[str, int]:
+    """By stream: the instant by which all that had arrived was taken; of what is handed over, by the loop's last look.
 
-    def __init__(self, stream: str, source: Source, core: Core) -> None:
-        self._stream, self._source, self._core = stream, source, core
+    Of streams that nobody reads nothing is taken: what they have waits for whoever reads them later.
+    """
+    return {n: min(feeds[n].taken_until(), looked_at) if n in feeds else BEGINNING for n in streams}
+
+
+class PolledFeed:
+    """Asks a source for what is new, on Spark too. The engine keeps the offset, in the manifest."""
+
+    def __init__(self, stream: str, source: Source, core: Core, session: SessionHandle | None = None) -> None:
+        self._stream, self._source, self._core, self._session = stream, source, core, session
         self._rows = getattr(source, "rows_per_tick", ROWS_A_TICK)
         self._empty = self._finished = False
         self._running = False
         self._beginning: Any = None
         self._taken_until = BEGINNING
+        if core.checkpoint is not None:
+            source.remember_in(FileStore(core.checkpoint.segments))
 
     def start(self) -> None:
         self._running = True
@@ -53,6 +71,7 @@ class PolledFeed:
 
     def look_again(self) -> None:
         self._empty = False
+        self._source.look_again()
 
     def drained(self) -> bool:
         return self._finished or (self._empty and not self._source.finite)
@@ -65,11 +84,19 @@ class PolledFeed:
             return None
         kept: dict[str, Any] = self._core.manifest.batches.get(self._stream, {})
         offset = kept.get("offset", self._beginning)
+        if kept and offset is None:  # it would begin again, and bring what is in the answers already
+            raise StateError(
+                "OTHER_SOURCE",
+                f'the checkpoint has read stream "{self._stream}" by a query of Spark\'s, and cannot tell how far that is',
+                hint="Give the stream another name, drop it first, or begin with an empty checkpoint.",
+            )
         asked = self._core.wall.now()
         found = self._source.poll(offset, self._rows)
         if offset is None and not found.splits:
             # A paced source counts from when it was first asked, which is before it has anything.
             self._beginning = found.offset
+        if not found.looked:
+            return None
         self._empty = not found.splits
         if self._empty:
             self._taken_until = asked
@@ -79,7 +106,12 @@ class PolledFeed:
         number = (kept.get("batch") or 0) + 1
         sizes = [self._source.split_rows(split) for split in found.splits]
         size = sum(s or 0 for s in sizes) if all(s is not None for s in sizes) else None
-        return Delivery(self._stream, number, found.offset, self._source.cut(found.splits), size=size)
+        splits = self._source.cut(found.splits)
+        return Delivery(self._stream, number, found.offset, splits, size=size, native=self._native(found.splits))
+
+    def _native(self, splits: Sequence[Split]) -> Callable[[str], SparkBatch | None] | None:
+        session = self._session
+        return None if session is None else lambda time: self._source.spark_batch(session.spark, splits, time)
 
 
 class PushedFeed:
@@ -104,4 +136,6 @@ class PushedFeed:
     def delivery(self, table: pa.Table, *, promise: int | None = None) -> Delivery:
         """The rows, and perhaps the word that nothing before an instant comes any more; it may come alone."""
         batches = table.to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]
-        return Delivery(self._stream, pieces=[Piece(b, promise=promise) for b in batches], size=table.num_rows)
+        firsts = accumulate((b.num_rows for b in batches), initial=1)
+        pieces = [Piece(b, where=PUSHED, promise=promise, first=n) for b, n in zip(batches, firsts, strict=False)]
+        return Delivery(self._stream, pieces=pieces, size=table.num_rows)

@@ -40,6 +40,8 @@ class Node:
     """The key without the consistency level: what keeps its state when a query's level changes."""
     before: Operator | None = None
     """The strong form of the operator, which had this role first: its state may still have to be taken over."""
+    standing: int | None = None
+    """The node whose standing rows it hands over in its first tick."""
 
     @property
     def delay(self) -> int:
@@ -58,6 +60,8 @@ class Graph:
 
     nodes: list[Node] = field(factory=list)
     queries: dict[str, int] = field(factory=dict)
+    relations: dict[str, int] = field(factory=dict)
+    """By stream: the node that keeps the rows that hold now, for queries to come."""
 
     def add_source(self, name: str, schema: Schema, key: str = "", role: str = "") -> int:
         self.nodes.append(Node(len(self.nodes), None, (), schema, name, key, stateless=True, role=role))
@@ -73,8 +77,9 @@ class Graph:
         wait: Wait = _AT_ONCE,
         role: str = "",
         before: Operator | None = None,
+        standing: int | None = None,
     ) -> int:
-        about = (key, stateless, speculative, wait, role, before)
+        about = (key, stateless, speculative, wait, role, before, standing)
         node = Node(len(self.nodes), operator, inputs, operator.schema, None, *about)
         self.nodes.append(node)
         return node.id
@@ -83,6 +88,17 @@ class Graph:
     def sources(self) -> tuple[str, ...]:
         """The streams it reads, each once."""
         return tuple(dict.fromkeys(node.source for node in self.nodes if node.source is not None))
+
+    def whose(self, node: int) -> str:
+        """The queries that are computed from a node, as a text that names them."""
+        names = [f'"{query}"' for query in self.queries if node in self.below(query)]
+        return f"{'query' if len(names) == 1 else 'queries'} {', '.join(names)}"
+
+    @property
+    def read(self) -> set[str]:
+        """The streams that queries read; others are here only because what they hold is kept."""
+        below = {i for query in self.queries for i in self.below(query)}
+        return {source for i in below if (source := self.nodes[i].source) is not None}
 
     def below(self, query: str) -> set[int]:
         """The nodes that a query is computed from."""

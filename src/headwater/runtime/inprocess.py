@@ -11,9 +11,12 @@ from headwater.model.time import BEGINNING
 from headwater.operators.base import EVERY_COLUMN, Buffered, Operator, Step
 from headwater.operators.block import BlockOperator
 from headwater.operators.finalize import FinalizeOperator
+from headwater.operators.sample import SampleOperator
 from headwater.runtime.graph import Graph, Node
 from headwater.runtime.lower import lower
 from headwater.runtime.reach import reached
+from headwater.runtime.stage import known_before
+from headwater.runtime.tick import Made
 from headwater.state.store import MemoryStore, Store
 
 
@@ -31,15 +34,18 @@ class Runner:
         consistency: Consistency | None = None,
         store: Store | None = None,
         shards: int = 1,
+        opens: bool = False,
     ) -> None:
         level = consistency or (MIDDLE if speculative else STRONG)
-        self.graph: Graph = lower(plans, consistency=level)
+        self.graph: Graph = lower(plans, consistency=level, opens=opens)
         self._store = store or MemoryStore()
         self._cells = {node.id: self._cell(node.operator, shards) for node in self.graph.nodes if node.operator}
         self._speculative = level != STRONG
         self._heard: dict[int, tuple[tuple[int, ...], int | None]] = {}
         self._promised: dict[int, int] = {}
         self._newest: dict[str, int] = {}
+        self.known: dict[str, int] = {}
+        """By query: how far its answer is known."""
         self._frontiers = dict.fromkeys((node.source for node in self.graph.nodes if node.source), BEGINNING)
 
     def _cell(self, operator: Operator, shards: int) -> _Cell:
@@ -57,12 +63,16 @@ class Runner:
                 self._frontiers[name] = max(self._frontiers[name], frontier)
         for name, delta in deltas.items():
             self._newest[name] = max(self._newest.get(name, BEGINNING), delta.largest_start())
-        steps: list[Step] = []
+        made: list[Made] = []
         for node in self.graph.nodes:
-            steps.append(self._step(node, steps, deltas))
-        return {name: steps[node] for name, node in self.graph.queries.items()}
+            delta, frontier = self._step(node, made, deltas)
+            below = [made[i] for i in node.inputs]
+            known = frontier if node.operator is None else known_before(self.graph, node, below, frontier)
+            made.append(Made(delta, frontier, known))
+        self.known = {name: made[node].known for name, node in self.graph.queries.items()}
+        return {name: Step(*made[node][:2]) for name, node in self.graph.queries.items()}
 
-    def _step(self, node: Node, steps: list[Step], deltas: dict[str, Delta]) -> Step:
+    def _step(self, node: Node, steps: list[Made], deltas: dict[str, Delta]) -> Step:
         if node.source is not None:
             return Step(deltas.get(node.source, Delta.empty(node.schema)), self._frontiers[node.source])
         inputs = [steps[i] for i in node.inputs]
@@ -104,7 +114,7 @@ class _Cell:
             for d, by in zip(inputs, self._operator.routing(), strict=True)
         ]
         parts = [d.split(by, shards) for d, by in zip(inputs, routes, strict=True)]
-        waits = isinstance(self._operator, BlockOperator | FinalizeOperator)
+        waits = isinstance(self._operator, BlockOperator | FinalizeOperator | SampleOperator)
         for whole, split in zip(inputs, parts, strict=True):
             for part in split:
                 part.reached = whole.reached if waits else whole.largest_start()

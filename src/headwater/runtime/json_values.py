@@ -47,7 +47,8 @@ def encoder(type_: pa.DataType) -> Encode | None:
     if pa.types.is_decimal(type_):
         return str
     if pa.types.is_date32(type_) or pa.types.is_timestamp(type_):
-        return lambda value: value.isoformat()
+        # Beyond the years of Python it is a text already.
+        return lambda value: value.replace(" ", "T") if isinstance(value, str) else value.isoformat()
     if pa.types.is_binary(type_):
         return lambda value: base64.b64encode(value).decode("ascii")
     if pa.types.is_list(type_):

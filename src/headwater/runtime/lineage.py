@@ -19,6 +19,11 @@ def was_strong_first(lineage: str) -> bool:
     return lineage.startswith(f"{STRONG} until ")
 
 
+def began_strong(lineage: str) -> bool:
+    """Did a query that is strong now begin so?"""
+    return not lineage or was_strong_first(lineage)
+
+
 def strong_since(lineage: str, *, now: bool) -> bool:
     """Has a query become strong, or been so after it was something else? Then changes may wait above its operators."""
     later = lineage.partition("; ")[2] if was_strong_first(lineage) else lineage

@@ -6,18 +6,33 @@ holds the others.
 
 from __future__ import annotations
 
+import atexit
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from weakref import WeakSet
 
 from headwater.errors import HeadwaterError
+from headwater.model.time import BEGINNING
 from headwater.runtime.core import Core, Delivery
+from headwater.runtime.spark.lost import in_a_word
 
 log = logging.getLogger("headwater")
 
 _PATIENCE = 0.05
 """Seconds between two looks at sources that must be asked."""
+
+
+_LAST_PATIENCE = 5.0
+_running: WeakSet[Loop] = WeakSet()
+
+
+@atexit.register
+def _stop_all() -> None:
+    """Of engines that nobody has closed: what their threads hold, DuckDB would report as leaks."""
+    for loop in list(_running):
+        loop.stop(_LAST_PATIENCE)
 
 
 class Stopped(HeadwaterError):  # noqa: N818 - not a failure
@@ -42,12 +57,15 @@ class Loop:
         self._looked = self._asked = 0
         """How often there was nothing to do, and how often somebody wants to be sure of it."""
         self._thread: threading.Thread | None = None
+        self.looked_at = BEGINNING
+        """By this instant of the wall clock all that had been handed over was taken."""
         self.error: BaseException | None = None
 
     def start(self) -> None:
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="headwater-ticks", daemon=True)
             self._thread.start()
+            _running.add(self)
 
     def submit(self, delivery: Delivery) -> None:
         """Hand a batch over; ``delivery.done`` is set once its tick is delivered, or has failed."""
@@ -71,8 +89,8 @@ class Loop:
                 self._holds -= 1
                 self._changed.notify_all()
 
-    def stop(self) -> None:
-        """After the tick that runs; what waits is given back."""
+    def stop(self, patience: float | None = None) -> None:
+        """After the tick that runs, or after so many seconds; what waits is given back."""
         with self._changed:
             self._ending = True
             for delivery in self._waiting:
@@ -80,7 +98,7 @@ class Loop:
             self._waiting.clear()
             self._changed.notify_all()
         if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join()
+            self._thread.join(patience)
 
     def pause(self) -> None:
         """Wait a moment, or until something changes."""
@@ -117,8 +135,8 @@ class Loop:
                     self._looked += 1
                 failure = None
             except BaseException as problem:
-                failure = problem
-                log.error("a tick failed: %s", problem)
+                failure = in_a_word(problem)
+                log.error("a tick failed: %s", failure)
             with self._changed:
                 self._busy = False
                 if failure is not None:
@@ -138,27 +156,32 @@ class Loop:
                 if self._ending:
                     return None
                 if self._may_run():
+                    self._note_look()
                     found = [d for d in self._waiting if not d.done.is_set()]  # a source that stopped took its own back
-                    self._waiting = []
-                    if found:
-                        self._busy = True
-                        return found
-                if self._looked >= self._asked or not self._may_run():
-                    self._changed.wait(timeout=_PATIENCE)
-                if self._ending or not self._may_run() or self._waiting:
-                    continue
-                self._busy = True
+                    self._waiting = found
+                if not self._waiting or not self._may_run():
+                    if self._looked >= self._asked or not self._may_run():
+                        self._changed.wait(timeout=_PATIENCE)
+                    if self._ending or not self._may_run() or self._waiting:
+                        continue
+                    self._note_look()
+                self._busy, waiting, self._waiting = True, self._waiting, []
             try:
-                return list(self._poll())
+                return [*waiting, *self._poll()]  # also while others hand over again and again
             except BaseException as problem:
-                self._fail(problem)
+                self._fail(problem, waiting)
                 return None
 
-    def _fail(self, problem: BaseException) -> None:
+    def _note_look(self) -> None:
+        """All that waits is taken now, or nothing does. Stamps may be a little ahead of a clock that stands still."""
+        self.looked_at = max(self._core.wall.now(), self._core.times.clock.now or BEGINNING)
+
+    def _fail(self, problem: BaseException, taken: Sequence[Delivery]) -> None:
+        problem = in_a_word(problem)
         log.error("a source failed: %s", problem)
         with self._changed:
             self.error, self._busy = problem, False
-            for delivery in self._waiting:
+            for delivery in (*taken, *self._waiting):
                 delivery.finish(problem)
             self._waiting.clear()
             self._changed.notify_all()

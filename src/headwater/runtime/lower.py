@@ -5,7 +5,8 @@ consist of chronons (Krämer 12.3.2).
 
 A strong query needs only its last stateful operators to hold back what is open. Those below them show it open-ended once
 its start is final, so that time advances through the plan (a group that is never touched again would hold back everything
-above it). An answer that could still be taken back is held by an align operator at the root.
+above it). An answer that could still be taken back is held by an align operator at the root. A query whose rows go out with
+an open end (EMIT ON START) has no operators that hold back, and an align that goes by the starts where it needs one.
 
 A query of any other level has the speculative form of every operator. Below its first operators that remember something
 stand the two that make its level (CEDR A.3): one closes the past behind what is remembered, one lets rows wait. They take
@@ -19,17 +20,18 @@ from __future__ import annotations
 
 import hashlib
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from headwater.algebra import nodes as n
-from headwater.algebra.plan_text import print_plan
-from headwater.algebra.properties import is_chronon
+from headwater.algebra.properties import begins_once, is_chronon
+from headwater.language.changes import DELETED, SIGN, carried_columns
 from headwater.language.consistency import MIDDLE, STRONG, Consistency
 from headwater.language.durations import shown_duration
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
 from headwater.operators.aggregate import AggregateOperator, Call
 from headwater.operators.align import AlignOperator
+from headwater.operators.align_starts import AlignStartsOperator
 from headwater.operators.await_other import AwaitOperator
 from headwater.operators.base import EVERY_COLUMN, Operator
 from headwater.operators.block import BlockOperator
@@ -42,6 +44,7 @@ from headwater.operators.finalize import FinalizeOperator
 from headwater.operators.granularity import GranularityOperator
 from headwater.operators.hop_window import HopWindowOperator
 from headwater.operators.join import JoinOperator
+from headwater.operators.keyed_table import KeyedTableOperator
 from headwater.operators.outer_join import OuterJoinOperator, SemiJoinOperator
 from headwater.operators.pre_aggregate import PreAggregateOperator
 from headwater.operators.project import ProjectOperator
@@ -50,15 +53,19 @@ from headwater.operators.row_window import RowWindowOperator
 from headwater.operators.sample import SampleOperator
 from headwater.operators.session_window import SessionWindowOperator
 from headwater.operators.settle import SettleOperator
-from headwater.operators.since import SinceOperator
 from headwater.operators.sort_order import SortColumn
 from headwater.operators.split import SplitOperator
 from headwater.operators.stamp import StampOperator
+from headwater.operators.standing_rows import HandOverOperator, Standing, StandingRowsOperator
 from headwater.operators.time_window import TimeWindowOperator
 from headwater.operators.top_k import TopKOperator
 from headwater.operators.union import UnionOperator
+from headwater.runtime.forms import ANY_FORM, Form, Lowered
 from headwater.runtime.graph import Graph, Node, Wait
-from headwater.runtime.lineage import strong_since, was_strong_first
+from headwater.runtime.lasting_rows import counted_instants, counts_segments
+from headwater.runtime.lineage import strong_since
+from headwater.runtime.plan_facts import delay_of, is_revisable, remembers_nothing, shows_windows
+from headwater.runtime.plan_keys import key_text
 
 _PASS_THROUGH = (
     n.Filter,
@@ -72,53 +79,11 @@ _PASS_THROUGH = (
     n.Stamp,
     n.Await,
 )
+_ROW_BY_ROW = (FilterOperator, ProjectOperator, UnionOperator)
+"""They leave the times of rows as they are."""
 _NEVER_HOLD = (n.Source, n.Constant, n.SessionWindow)
 _UNTOUCHED_BY_DUPLICATES = ("MIN", "MAX")
-
-
-@frozen
-class _Lowered:
-    """A node, whether its output is never taken back, and whether it has not waited yet (for a level that waits)."""
-
-    node: int
-    final: bool
-    raw: bool = False
-
-
-@frozen
-class _Form:
-    """For whom a part of a plan is made: what it shows, and since when it has seen its streams.
-
-    Operators that remember serve only queries that began together: one that began later would get retractions of rows
-    that it has never seen. They also serve one level each.
-    """
-
-    speculative: bool = False
-    since: int = 0
-    hold: bool = False
-    block: int = 0
-    remember: int = INFINITY
-    wall: bool = False
-    lineage: str = ""
-    """The levels that the query had before: what it has shown by now depends on them."""
-
-    @property
-    def role(self) -> _Form:
-        """Without the level."""
-        return evolve(self, speculative=False, block=0, remember=INFINITY, wall=False, lineage="")
-
-    @property
-    def adopted(self) -> bool:
-        """Did the query begin with strong operators, whose states the speculative ones have taken over?"""
-        return was_strong_first(self.lineage)
-
-    @property
-    def waits(self) -> bool:
-        """A query whose level has changed keeps what an earlier level needed: it may hold rows, or have closed the past."""
-        return bool(self.block or self.remember < INFINITY or self.lineage)
-
-
-_ANY_FORM = _Form()
+_Align = AlignOperator | AlignStartsOperator
 
 
 class Lowering:
@@ -126,25 +91,36 @@ class Lowering:
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        self._known: dict[tuple[n.Plan, _Form], _Lowered] = {}
-        self._aligned: dict[tuple[int, tuple[str, ...], _Form], _Lowered] = {}
-        self._roots: dict[tuple[n.Plan, _Form, bool], int] = {}
+        self._known: dict[tuple[n.Plan, Form], Lowered] = {}
+        self._aligned: dict[tuple[int, tuple[str, ...], Form], Lowered] = {}
+        self._roots: dict[tuple[n.Plan, Form, bool], int] = {}
+        self._kept: dict[n.Source, Lowered] = {}
         self._texts: dict[n.Plan, str] = {}
-        self._form, self._speculative, self._made = _ANY_FORM, False, ("", 0)
-        self._level, self._unit = _ANY_FORM, False
+        self._form, self._speculative, self._made = ANY_FORM, False, ("", 0)
+        self._level, self._unit = ANY_FORM, False
         self._before: dict[str, Operator] = {}
         """By role: the operators of the strong form of the plan, for a query that began with them."""
 
     def node_of(self, plan: n.Plan) -> int:
         """The node of a part without state, which is the same for all queries."""
-        return self._known[plan, _ANY_FORM].node
+        return self._known[plan, ANY_FORM].node
 
     def add_query(
-        self, name: str, plan: n.Plan, *, consistency: Consistency = STRONG, since: int = 0, lineage: str = ""
+        self,
+        name: str,
+        plan: n.Plan,
+        *,
+        consistency: Consistency = STRONG,
+        since: int = 0,
+        lineage: str = "",
+        opens: bool = False,
     ) -> None:
-        """``since``: the tick before which the query had seen nothing. ``lineage``: the levels it had before this one."""
+        """``since``: the tick before which the query had seen nothing. ``lineage``: the levels it had before this one.
+
+        ``opens``: rows go out with an open end, as soon as their start is final.
+        """
         strong = consistency == STRONG
-        form = _Form(not strong or bool(lineage), since, hold=True)
+        form = Form(not strong or bool(lineage), since, hold=not opens)
         if not strong:
             form = evolve(form, block=consistency.block, remember=consistency.remember, wall=consistency.wall)
         self._level = form = evolve(form, lineage=lineage)
@@ -154,17 +130,18 @@ class Lowering:
             self._roots[plan, form, strong] = self._root(plan, form, strong=strong)
         self._graph.queries[name] = self._roots[plan, form, strong]
 
-    def _root(self, plan: n.Plan, form: _Form, *, strong: bool) -> int:
+    def _root(self, plan: n.Plan, form: Form, *, strong: bool) -> int:
         """The node of a whole plan, with what its level needs above it."""
         if form.adopted:
-            self._before = _strong_operators(plan, form.since)
+            self._before = _strong_operators(plan, form.since, opens=not form.hold)
         root = self._lower(plan, form)
-        if not form.speculative and not root.final:
-            self._begin(plan, _Form(since=form.since))
-            root = self._add(AlignOperator(plan.schema), root, final=True)
+        align = AlignOperator if form.hold else AlignStartsOperator
+        if not form.speculative and not (root.final if form.hold else root.settled):
+            self._begin(plan, Form(since=form.since))
+            root = self._add(align(plan.schema), root, final=form.hold)
         elif form.adopted:
             self._begin(plan, evolve(form, hold=False))
-            root = self._opened_align(plan.schema, root)
+            root = self._opened_align(plan.schema, root, align)
         if root.raw:
             root = self._wait(root, plan.schema.names)
         if strong_since(form.lineage, now=strong):
@@ -172,15 +149,15 @@ class Lowering:
             root = self._put(SettleOperator(plan.schema, opened=not strong), root)
         return root.node
 
-    def _lower(self, plan: n.Plan, form: _Form) -> _Lowered:
+    def _lower(self, plan: n.Plan, form: Form) -> Lowered:
         if isinstance(plan, n.Await) and form.speculative and not form.adopted:
             return self._lower(plan.input, form)  # what is shown at once waits for nobody
-        inside = evolve(form, hold=form.hold and isinstance(plan, _PASS_THROUGH))
-        if _remembers_nothing(plan, late=form.since > 0):
-            form = _ANY_FORM
-        elif _remembers_nothing(plan, repaired=True):
-            form = _Form(
-                since=form.since if _is_revisable(plan) else 0
+        inside = evolve(form, hold=(form.hold and isinstance(plan, _PASS_THROUGH)) or shows_windows(plan))
+        if remembers_nothing(plan, late=form.since > 0):
+            form = ANY_FORM
+        elif remembers_nothing(plan, repaired=True):
+            form = Form(
+                since=form.since if is_revisable(plan) else 0
             )  # what queries see since then is one for all levels
         elif (form.speculative and not form.adopted) or isinstance(plan, _NEVER_HOLD):
             form = evolve(form, hold=False)
@@ -190,10 +167,10 @@ class Lowering:
             self._known[plan, form] = self._build(plan, inputs, hold=form.hold)
         return self._known[plan, form]
 
-    def _begin(self, plan: n.Plan, form: _Form) -> None:
+    def _begin(self, plan: n.Plan, form: Form) -> None:
         """What is added now belongs to this part of a plan."""
         if plan not in self._texts:
-            self._texts[plan] = print_plan(plan)
+            self._texts[plan] = key_text(plan)
         self._form, self._speculative, self._made = form, form.speculative, (self._texts[plan], 0)
 
     def _keys(self, what: str) -> dict[str, str]:
@@ -207,13 +184,13 @@ class Lowering:
         forms = {"key": self._form, "role": self._form.role}
         return {name: _hash(f"{what}|{count}|{form}|{text}") for name, form in forms.items()}
 
-    def _opened_align(self, schema: Schema, below: _Lowered) -> _Lowered:
+    def _opened_align(self, schema: Schema, below: Lowered, align: type[_Align] = AlignOperator) -> Lowered:
         """Where the strong form of the plan had an align, in which rows may wait, they must come out of it."""
-        if self._next_keys(AlignOperator.name)["role"] not in self._before:
+        if self._next_keys(align.name)["role"] not in self._before:
             return below
-        return self._add(AlignOperator(schema, opened=True), below)
+        return self._add(align(schema, opened=True), below)
 
-    def _add(self, operator: Operator, *inputs: _Lowered, final: bool | None = None) -> _Lowered:
+    def _add(self, operator: Operator, *inputs: Lowered, final: bool | None = None) -> Lowered:
         routing = operator.routing()
         passes = all(columns is None for columns in routing)
         raw = bool(inputs) and passes and all(i.raw for i in inputs)
@@ -225,17 +202,26 @@ class Lowering:
             )
         return self._put(operator, *inputs, final=final, raw=raw)
 
-    def _put(self, operator: Operator, *inputs: _Lowered, final: bool | None = None, raw: bool = False) -> _Lowered:
+    def _put(
+        self,
+        operator: Operator,
+        *inputs: Lowered,
+        final: bool | None = None,
+        raw: bool = False,
+        standing: int | None = None,
+    ) -> Lowered:
         passes = all(columns is None for columns in operator.routing())
-        stateless = self._form == _ANY_FORM and passes and all(self._graph.nodes[i.node].stateless for i in inputs)
+        stateless = self._form == ANY_FORM and passes and all(self._graph.nodes[i.node].stateless for i in inputs)
         about = {"stateless": stateless, "speculative": self._speculative}
         wait = Wait(self._form.block, self._form.wall)
         below, names = (i.node for i in inputs), self._keys(operator.name)
         before = self._before.get(names["role"]) if self._form.adopted else None
-        node = self._graph.add(operator, *below, **about, wait=wait, before=before, **names)
-        return _Lowered(node, all(i.final for i in inputs) if final is None else final, raw)
+        node = self._graph.add(operator, *below, **about, wait=wait, before=before, standing=standing, **names)
+        final = all(i.final for i in inputs) if final is None else final
+        passes_on = isinstance(operator, _ROW_BY_ROW) and all(i.settled for i in inputs)
+        return Lowered(node, final, raw, final or operator.settles or passes_on)
 
-    def _wait(self, below: _Lowered, by: tuple[str, ...]) -> _Lowered:
+    def _wait(self, below: Lowered, by: tuple[str, ...]) -> Lowered:
         """What a level adds below the first operators that remember something; nothing for strong and middle ones."""
         form = evolve(self._level, hold=False)
         if not (form.speculative and form.waits):
@@ -257,14 +243,14 @@ class Lowering:
         return shown_duration(length, unit=self._unit) + (" BY WALL CLOCK" if self._level.wall else "")
 
     def _add_wait(
-        self, operator: BlockOperator | FinalizeOperator, below: _Lowered, under: Node, form: _Form, wait: Wait
-    ) -> _Lowered:
+        self, operator: BlockOperator | FinalizeOperator, below: Lowered, under: Node, form: Form, wait: Wait
+    ) -> Lowered:
         """Its key says over what part of a plan it stands, not for whom: other queries may come and go."""
         what = f"{operator.name}|{operator.routing()}"
         names = {"key": _hash(f"{what}|{form}|{under.key}"), "role": _hash(f"{what}|{form.role}|{under.role}")}
         return evolve(below, node=self._graph.add(operator, below.node, speculative=True, wait=wait, **names))
 
-    def _build(self, plan: n.Plan, inputs: list[_Lowered], *, hold: bool) -> _Lowered:
+    def _build(self, plan: n.Plan, inputs: list[Lowered], *, hold: bool) -> Lowered:
         schema, speculative = plan.schema, self._speculative
         final = hold and not speculative  # then it emits only final rows, whatever its inputs do
         match plan:
@@ -283,9 +269,9 @@ class Lowering:
             case n.Join():
                 return self._join(plan, inputs, hold=hold)
             case n.Distinct():
-                return self._add(
-                    CountSweepOperator(schema, "distinct", speculative=speculative, hold=hold), *inputs, final=final
-                )
+                once = begins_once(plan)
+                operator = CountSweepOperator(schema, "distinct", speculative=speculative, hold=hold, once=once)
+                return self._add(operator, *inputs, final=final or (once and not speculative))
             case n.Coalesce(longest=longest):
                 operator = CountSweepOperator(schema, "coalesce", longest=longest, speculative=speculative, hold=hold)
                 return self._add(operator, *inputs, final=final)
@@ -308,21 +294,21 @@ class Lowering:
                 chronons = self._chronons(plan.input, inputs[0])
                 return self._add(TimeWindowOperator(schema, size, slide), chronons)
             case n.RowWindow(rows=rows, slide=slide, partition=partition):
-                chronons = self._chronons(plan.input, inputs[0])
                 operator = RowWindowOperator(schema, rows, slide, partition, speculative=speculative, hold=hold)
-                return self._add(operator, chronons, final=final)
+                return self._add(operator, self._counted_instants(plan, inputs[0]), final=final)
             case n.HopWindow():
                 return self._hop_window(plan, inputs[0])
             case n.SessionWindow():
                 return self._session_window(plan, inputs[0])
             case n.Granularity(granule=granule, offset=offset):
-                if final and not inputs[0].final:  # waiting above it would last until the next granule
+                early = final or (shows_windows(plan) and not speculative)
+                if early and not inputs[0].final:  # waiting above it would last until the next granule
                     inputs = [self._add(AlignOperator(schema), *inputs, final=True)]
                 elif self._form.adopted:
-                    inputs = [self._opened_align(schema, *inputs)]
+                    inputs = [self._opened_align(schema, inputs[0])]
                 return self._add(GranularityOperator(schema, granule, offset), *inputs)
             case n.Sample(period=period, offset=offset):
-                operator = SampleOperator(schema, period, offset, speculative=speculative)
+                operator = SampleOperator(schema, period, offset, speculative=speculative, delay=delay_of(plan.input))
                 return self._add(operator, *inputs, final=not speculative)
             case n.Stamp(input=below, column=column):
                 return self._add(StampOperator(below.schema, column), self._chronons(below, inputs[0]))
@@ -340,40 +326,82 @@ class Lowering:
                 )
         raise TypeError(f"no operator for {type(plan).__name__}")
 
-    def _source(self, plan: n.Source) -> _Lowered:
-        """Changes that come in any order are put in order, for all queries; then those are left out that are of no concern
-        to a query that began later."""
+    def add_relation(self, plan: n.Source) -> None:
+        """Keep what the relation holds, whoever reads it."""
+        if plan.name not in self._graph.relations:
+            self._graph.relations[plan.name] = self._standing(plan).node
+
+    def add_late_reader(self, plan: n.Source, since: int) -> None:
+        """The relation as queries read it that began with this tick."""
+        self._lower(plan, Form(since=since))
+
+    def _standing(self, plan: n.Source) -> Lowered:
+        """The relation, by an operator that knows the rows that stand in it."""
+        read = self._lower(plan, ANY_FORM)
+        if isinstance(self._graph.nodes[read.node].operator, Standing):
+            return read
+        if plan not in self._kept:
+            self._begin(plan, ANY_FORM)
+            self._kept[plan] = self._put(StandingRowsOperator(plan.schema), read, raw=True)
+        return self._kept[plan]
+
+    def _source(self, plan: n.Source) -> Lowered:
+        """Change events become rows, and changes that come in any order are put in order, for all queries. One that began
+        later gets the rows first that stand in a relation; of a stream it sees what comes."""
         if self._form.since:
-            # Rows may have come before anybody read them, so that it cannot be told which of them were there.
-            early = self._lower(evolve(plan, checked=False), _ANY_FORM)
-            self._begin(plan, _Form(since=self._form.since))
-            return self._put(SinceOperator(plan.schema), early, raw=True)
+            form = Form(since=self._form.since)
+            early = self._standing(plan)
+            self._begin(plan, form)
+            (by,) = _operator(self._graph, early).routing()
+            assert by is not None
+            return self._put(HandOverOperator(plan.schema, by), early, raw=True, standing=early.node)
         names = self._keys("source")
+        if plan.events:
+            carried = carried_columns(plan.schema, plan.key)
+            read = Lowered(self._graph.add_source(plan.name, carried, **names), True, raw=True)
+            return self._table(plan, read, carried)
         source = self._graph.add_source(plan.name, plan.schema, **names)
-        read = _Lowered(source, not plan.revisable, raw=True)
+        read = Lowered(source, not plan.revisable, raw=True, settled=not plan.revisable)
         if plan.checked:
             return self._put(CheckChangesOperator(plan.schema, plan.name), read, raw=True)
         return self._put(RepairOperator(plan.schema), read, raw=True) if plan.unordered else read
 
-    def _hop_window(self, plan: n.HopWindow, input_: _Lowered) -> _Lowered:
+    def _table(self, plan: n.Source, read: Lowered, events: Schema) -> Lowered:
+        """The rows that events tell of. Signed images open and close rows (Krämer 17.3); with a key the last event of each
+        tells what is there, so that no image of what was before is needed."""
+        if plan.key:
+            operator: Operator = KeyedTableOperator(events, plan.schema, plan.key, DELETED)
+        else:
+            operator = FromSignedOperator(events, SIGN, speculative=True)
+        self._speculative = True  # it shows what it knows, and changes it: for all levels alike
+        return self._put(operator, read, final=False, raw=True)
+
+    def _hop_window(self, plan: n.HopWindow, input_: Lowered) -> Lowered:
         names = {"start": plan.start, "end": plan.end, "time": plan.time}
         steps = (plan.size, plan.slide, plan.offset)
         operator = HopWindowOperator(plan.input.schema, *steps, **names, lifetime=plan.lifetime)
         return self._add(operator, self._chronons(plan.input, input_))
 
-    def _session_window(self, plan: n.SessionWindow, input_: _Lowered) -> _Lowered:
+    def _session_window(self, plan: n.SessionWindow, input_: Lowered) -> Lowered:
         """A final session has no open end: it need not be held back, and is never taken back."""
         names = {"start": plan.start, "end": plan.end, "time": plan.time}
         speculative = self._speculative
         operator = SessionWindowOperator(plan.input.schema, plan.gap, plan.partition, **names, speculative=speculative)
         return self._add(operator, self._chronons(plan.input, input_), final=not speculative)
 
-    def _chronons(self, below: n.Plan, input_: _Lowered) -> _Lowered:
+    def _chronons(self, below: n.Plan, input_: Lowered) -> Lowered:
         if is_chronon(below):
             return input_
         return self._add(SplitOperator(below.schema, 1, for_window=True), input_)
 
-    def _join(self, plan: n.Join, inputs: list[_Lowered], *, hold: bool) -> _Lowered:
+    def _counted_instants(self, plan: n.RowWindow, input_: Lowered) -> Lowered:
+        if not counts_segments(plan):
+            return self._chronons(plan.input, input_)
+        for operator in counted_instants(plan, speculative=self._speculative):
+            input_ = self._add(operator, input_, final=False)
+        return input_
+
+    def _join(self, plan: n.Join, inputs: list[Lowered], *, hold: bool) -> Lowered:
         residual = plan.residual.sql if plan.residual is not None else None
         shapes = (plan.left.schema, plan.right.schema, plan.keys, residual)
         functions = plan.residual.functions if plan.residual is not None else ()
@@ -384,9 +412,9 @@ class Lowering:
         operator = kind(*shapes, kind=plan.kind.value, speculative=self._speculative, hold=hold, **form)
         return self._add(operator, *inputs, final=not operator.retracts)
 
-    def _aggregate(self, plan: n.Aggregate, input_: _Lowered, *, hold: bool) -> _Lowered:
+    def _aggregate(self, plan: n.Aggregate, input_: Lowered, *, hold: bool) -> Lowered:
         """DISTINCT arguments come through inputs of their own, already without duplicates."""
-        below = plan.input.schema
+        below, once = plan.input.schema, begins_once(plan)
         schemas, ports = [below], [input_]
         calls: list[Call] = []
         for call in plan.calls:
@@ -394,16 +422,15 @@ class Lowering:
             if call.distinct and call.argument is not None and call.function not in _UNTOUCHED_BY_DUPLICATES:
                 names = tuple(dict.fromkeys((*plan.keys, call.argument)))
                 schemas.append(below.select(names))
-                ports.append(self._distinct_argument(input_, below, schemas[-1], call.filter))
+                ports.append(self._distinct_argument(input_, below, schemas[-1], call.filter, once=once))
                 plain = evolve(plain, filter=None, port=len(ports) - 1)
             calls.append(plain)
         revisable = not all(port.final for port in ports)
-        operator = AggregateOperator(
-            schemas, plan.keys, calls, speculative=self._speculative, hold=hold, revisable=revisable
-        )
-        return self._add(operator, *ports, final=hold and not self._speculative)
+        form = {"speculative": self._speculative, "hold": hold, "revisable": revisable, "once": once}
+        operator = AggregateOperator(schemas, plan.keys, calls, **form)
+        return self._add(operator, *ports, final=(hold or once) and not self._speculative)
 
-    def _top_k(self, plan: n.TopK, input_: _Lowered, *, hold: bool) -> _Lowered:
+    def _top_k(self, plan: n.TopK, input_: Lowered, *, hold: bool) -> Lowered:
         """An offset alone needs no order of all rows: what is left without the first ones."""
         rest = plan.limit == INFINITY and plan.rank is None
         if rest and not plan.offset:
@@ -418,50 +445,45 @@ class Lowering:
         others = CountSweepOperator(plan.schema, "except all", speculative=self._speculative, hold=hold)
         return self._add(others, input_, self._add(first, input_, final=False), final=final)
 
-    def _distinct_argument(self, input_: _Lowered, below: Schema, schema: Schema, condition: str | None) -> _Lowered:
+    def _distinct_argument(
+        self, input_: Lowered, below: Schema, schema: Schema, condition: str | None, *, once: bool
+    ) -> Lowered:
         if condition is not None:
             input_ = self._add(FilterOperator(below, f'"{condition}"'), input_)
         columns = [f'"{name}"' for name in schema.names]
         narrow = self._add(ProjectOperator(below, schema, columns), input_)
-        distinct = CountSweepOperator(schema, "distinct", speculative=self._speculative, hold=False)
+        distinct = CountSweepOperator(schema, "distinct", speculative=self._speculative, hold=False, once=once)
         return self._add(distinct, narrow, final=False)
 
 
-def _remembers_nothing(plan: n.Plan, *, late: bool = False, repaired: bool = False) -> bool:
-    """Is every operator of it stateless? Then it serves all queries, whenever they began.
-
-    Late: one that begins among rows that may change must remember which of them it has seen. Repaired: what stands right
-    above the sources does not count.
-    """
-    match plan:
-        case n.Source(revisable=revisable, unordered=unordered, checked=checked):
-            return repaired or not (unordered or checked or (late and revisable))
-        case n.Filter() | n.Project() | n.Union() | n.Granularity() | n.PreAggregate():
-            return all(_remembers_nothing(child, late=late, repaired=repaired) for child in plan.inputs)
-        case n.TimeWindow(input=below) | n.HopWindow(input=below) | n.Stamp(input=below):
-            return is_chronon(below) and _remembers_nothing(below, late=late, repaired=repaired)
-    return False
-
-
-def _strong_operators(plan: n.Plan, since: int) -> dict[str, Operator]:
+def _strong_operators(plan: n.Plan, since: int, *, opens: bool) -> dict[str, Operator]:
     """By role: what a strong query of this plan is made of."""
     graph = Graph()
-    Lowering(graph).add_query("", plan, since=since)
+    Lowering(graph).add_query("", plan, since=since, opens=opens)
     return {node.role: node.operator for node in graph.nodes if node.operator is not None}
 
 
-def _is_revisable(plan: n.Plan) -> bool:
-    return any(isinstance(node, n.Source) and node.revisable for node in plan.walk())
+def _operator(graph: Graph, lowered: Lowered) -> Operator:
+    found = graph.nodes[lowered.node].operator
+    assert found is not None
+    return found
 
 
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
-def lower(plans: dict[str, n.Plan], *, speculative: bool = False, consistency: Consistency | None = None) -> Graph:
+def lower(
+    plans: dict[str, n.Plan],
+    *,
+    speculative: bool = False,
+    consistency: Consistency | None = None,
+    opens: bool = False,
+) -> Graph:
     """One graph for all the plans."""
     graph = Graph()
     lowering = Lowering(graph)
+    level = consistency or (MIDDLE if speculative else STRONG)
     for name, plan in plans.items():
-        lowering.add_query(name, plan, consistency=consistency or (MIDDLE if speculative else STRONG))
+        lowering.add_query(name, plan, consistency=level, opens=opens)
     return graph

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -76,6 +76,8 @@ class OperatorReport:
     rows: int
     bytes: int
     worked: Worked
+    forgotten: int = 0
+    """Changes that came further behind than it remembers, and were left out (BLOCK … REMEMBER …, WEAK)."""
 
 
 @define
@@ -162,7 +164,8 @@ def operators(core: Core, query: str) -> list[OperatorReport]:
         kept = [its[node.key] for its in core.manifest.records.values() if node.key in its]
         rows, size = (sum(record[what] for record in kept) for what in ("rows", "bytes"))
         worked = core.metrics.worked.get(node.key, Worked(0, 0, 0.0))
-        found.append(OperatorReport(node.key, node.operator.name, rows, size, worked))
+        forgotten = sum(record.get("counts", {}).get("forgotten", 0) for record in kept)
+        found.append(OperatorReport(node.key, node.operator.name, rows, size, worked, forgotten))
     return found
 
 
@@ -186,3 +189,15 @@ def wall_lag(core: Core, query: str) -> float:
     frontier = core.deployment[query].frontier
     came = None if frontier == INFINITY else core.metrics.arrived(streams_of(core, query), frontier)
     return 0.0 if came is None else max(time.time() - came, 0.0)
+
+
+def with_counts_of(
+    before: Mapping[str, Mapping[str, int]], tick: Mapping[str, Mapping[str, int]]
+) -> dict[str, dict[str, int]]:
+    """Counts by stream and kind, with those of a tick, which come by kind and stream."""
+    counts = {stream: dict(its) for stream, its in before.items()}
+    for kind, by_stream in tick.items():
+        for stream, n in by_stream.items():
+            its = counts.setdefault(stream, {"rows": 0, "late": 0, "bad": 0})
+            its[kind] = its.get(kind, 0) + n
+    return counts

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from attrs import evolve
-
 from headwater.algebra.nodes import Plan, Source
 from headwater.errors import HeadwaterError
-from headwater.language.changes import recorded_table
 from headwater.language.text import did_you_mean
 from headwater.model.element import Adjust, Insert
 from headwater.optimizer.cost import Statistics
 from headwater.optimizer.optimize import Optimized, optimize, rules
 from headwater.runtime.early_windows import with_early_windows
 from headwater.runtime.memory_aware import held_back
+from headwater.runtime.plan_keys import in_one_order
 from headwater.runtime.pre_aggregation import with_partials
 from headwater.settings import Settings
 
@@ -28,9 +26,9 @@ def over_recorded(plan: Plan, chronons: Mapping[str, bool]) -> Plan:
     """The plan over streams as they were recorded, whatever their declarations let expect. Anything may be revised."""
     done: dict[Plan, Plan] = {}
     for node in plan.walk():
-        source = node if isinstance(node, Source) else recorded_table(node)
-        if source is not None:
-            done[node] = evolve(source, chronons=chronons[source.name], revisable=True, checked=False)
+        if isinstance(node, Source):
+            recorded = Source(node.name, node.columns, chronons=chronons[node.name], unordered=node.unordered)
+            done[node] = recorded
         else:
             done[node] = node.with_new_inputs(done[child] for child in node.inputs)
     return done[plan]
@@ -53,7 +51,7 @@ def deployed(plan: Plan, settings: Settings) -> Plan:
     early = with_early_windows(plan)
     if settings.memory_aware == "on":
         early = held_back(early)
-    return early if settings.optimizer == "off" else with_partials(early)
+    return in_one_order(early if settings.optimizer == "off" else with_partials(early))
 
 
 def switched_off(settings: Settings) -> tuple[str, ...]:

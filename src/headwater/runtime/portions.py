@@ -14,21 +14,21 @@ import numpy as np
 from headwater.model.arrays import Int64Array
 from headwater.model.delta import Delta
 from headwater.model.time import INFINITY
-from headwater.operators.base import Step
+from headwater.runtime.tick import Made
 
 PORTION = 128 * 1024
 _SAMPLE = 4096
 
 
-def portions(arrived: Mapping[int, Step], size: int | None = None) -> Iterator[tuple[dict[int, Step], int]]:
+def portions(arrived: Mapping[int, Made], size: int | None = None) -> Iterator[tuple[dict[int, Made], int]]:
     """What arrived on each edge, cut at the same instants; with each portion the instant it goes up to."""
-    cuts = _cuts([step.delta.start for step in arrived.values()], size or PORTION)
+    cuts = _cuts([made.delta.start for made in arrived.values()], size or PORTION)
     if not len(cuts):
         yield dict(arrived), INFINITY
         return
-    cut = {edge: _split(step.delta, cuts) for edge, step in arrived.items()}
+    cut = {edge: _split(made.delta, cuts) for edge, made in arrived.items()}
     for i, until in enumerate([*cuts.tolist(), INFINITY]):
-        yield {e: Step(cut[e][i], min(step.frontier, until)) for e, step in arrived.items()}, until
+        yield {e: Made(cut[e][i], min(m.frontier, until), min(m.known, until)) for e, m in arrived.items()}, until
 
 
 def _cuts(starts: list[Int64Array], size: int) -> Int64Array:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import html
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -73,13 +74,16 @@ class Progress:
     """The ticks lately: median, 95 of 100, and the median of each phase."""
     streams: tuple[str, ...]
     """What it reads."""
+    forgotten_rows: int = 0
+    """Changes that its level of consistency left out, because they came further behind than it remembers."""
 
     def __str__(self) -> str:
         return (
             f"{self.query}: {self.rows_out:,} rows out ({rate_text(self.rows_out_per_second)}), "
             f"{length_text(self.lag)} behind (came {seconds_text(self.wall_lag.total_seconds())} ago), "
             f"state {self.state_rows:,} rows in {size_text(self.state_bytes)}, "
-            f"{self.late_rows:,} late and {self.bad_rows:,} malformed rows; {_ticks_text(self.times)}"
+            f"{self.late_rows:,} late and {self.bad_rows:,} malformed rows{_forgotten_text(self.forgotten_rows)}; "
+            f"{_ticks_text(self.times)}"
         )
 
 
@@ -107,6 +111,17 @@ class EngineProgress:
     @property
     def bad_rows(self) -> int:
         return sum(stream.bad_rows for stream in self.streams)
+
+    def lost(self, *, since: EngineProgress | None = None) -> list[str]:
+        """For people, at the end of a run: late rows by the bound that they violate, and what queries have forgotten."""
+        late = {s.name: Counter(s.late_by) for s in self.streams}
+        forgot = Counter({q.query: q.forgotten_rows for q in self.queries})
+        if since is not None:
+            for stream in since.streams:
+                late.get(stream.name, Counter()).subtract(stream.late_by)
+            forgot.subtract({q.query: q.forgotten_rows for q in since.queries})
+        told = [f"late in {name}: {late_by_text(its)}" for name, its in late.items() if late_by_text(its)]
+        return told + [f"forgotten by {q}: {n:,} that came too far behind" for q, n in forgot.items() if n > 0]
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python values."""
@@ -141,7 +156,18 @@ class EngineProgress:
         )
 
     def _queries(self) -> Answer:
-        columns = ("query", "rows out", "rate", "final before", "behind", "came", "state rows", "state", "late")
+        columns = (
+            "query",
+            "rows out",
+            "rate",
+            "final before",
+            "behind",
+            "came",
+            "state rows",
+            "state",
+            "late",
+            "forgotten",
+        )
         return Answer(
             "queries",
             columns,
@@ -149,7 +175,7 @@ class EngineProgress:
                 (
                     *(q.query, f"{q.rows_out:,}", rate_text(q.rows_out_per_second), moment_text(q.frontier)),
                     *(length_text(q.lag), f"{seconds_text(q.wall_lag.total_seconds())} ago"),
-                    *(f"{q.state_rows:,}", size_text(q.state_bytes), f"{q.late_rows:,}"),
+                    *(f"{q.state_rows:,}", size_text(q.state_bytes), f"{q.late_rows:,}", f"{q.forgotten_rows:,}"),
                 )
                 for q in self.queries
             ),
@@ -215,6 +241,7 @@ def query_progress(core: Core, name: str) -> Progress:
         dict(last.phases) if last else {},
         core.metrics.times(),
         tuple(sorted(streams)),
+        sum(o.forgotten for o in kept),
     )
 
 
@@ -223,12 +250,13 @@ def query_progress(core: Core, name: str) -> Progress:
 
 @define
 class TickLog:
-    """Says what ticks do: each of them at DEBUG, and every ten seconds or so at INFO how it goes."""
+    """Says what ticks do: each of them at DEBUG, and every ten seconds or so at INFO how it goes; and what rows lack."""
 
     every: float = _EVERY
     _told: float = field(factory=time.monotonic, init=False)
     _ticks: int = field(default=0, init=False)
     _rows: int = field(default=0, init=False)
+    _lacked: set[tuple[str, str]] = field(factory=set, init=False)
 
     def note(self, core: Core, tick: TickReport) -> None:
         rows = sum(tick.rows.values())
@@ -246,6 +274,13 @@ class TickLog:
                 log.info("%s", self._line(core, tick, passed))
             self._told, self._ticks, self._rows = now, 0, 0
 
+    def tell_missing(self, missing: Mapping[str, Mapping[str, str]]) -> None:
+        """Of streams whose rows lack columns, once each: it may be a slip of the pen."""
+        for stream, column, text in ((s, c, text) for s, its in missing.items() for c, text in its.items()):
+            if (stream, column) not in self._lacked:
+                log.warning("%s", text)
+            self._lacked.add((stream, column))
+
     def _line(self, core: Core, tick: TickReport, passed: float) -> str:
         times = core.metrics.times()
         behind = [query_progress(core, query.name) for query in list(core.deployment)]
@@ -258,6 +293,16 @@ class TickLog:
 
 
 # -- texts ------------------------------------------------------------------------------------------------------------
+
+
+def late_by_text(late_by: Mapping[str, int]) -> str:
+    """Late rows by the bound that they violate, most first."""
+    most_first = sorted(late_by.items(), key=lambda entry: (-entry[1], entry[0]))
+    return ", ".join(f"{rows:,} by {bound}" for bound, rows in most_first if rows > 0)
+
+
+def _forgotten_text(rows: int) -> str:
+    return f", {rows:,} forgotten" if rows else ""
 
 
 def _ticks_text(times: TickTimes) -> str:

@@ -53,9 +53,13 @@ def frontier_of(graph: Graph, node: int, frontiers: Newest) -> int:
         return frontiers.get(found.source, BEGINNING)
     if not found.inputs:
         return INFINITY  # constants
-    below = tuple(frontier_of(graph, child, frontiers) for child in found.inputs)
-    assert found.operator is not None
-    if any(columns is not None for columns in found.operator.routing()):
+    return passed_on(graph, found, tuple(frontier_of(graph, child, frontiers) for child in found.inputs))
+
+
+def passed_on(graph: Graph, node: Node, below: tuple[int, ...]) -> int:
+    """How far a node is that holds nothing back, when its inputs are so far."""
+    assert node.operator is not None
+    if any(columns is not None for columns in node.operator.routing()):
         return min(below)  # it remembers rows, but does not change their times
-    nothing = tuple(Delta.empty(graph.nodes[child].schema) for child in found.inputs)
-    return found.operator.step(None, nothing, below).frontier
+    nothing = tuple(Delta.empty(graph.nodes[child].schema) for child in node.inputs)
+    return node.operator.step(None, nothing, below).frontier

@@ -9,6 +9,7 @@ from attrs import frozen
 
 from headwater.clock.seen import Seen
 from headwater.language.catalog import Stream
+from headwater.language.put_aside import BAD, BAD_SCHEMA, LATE
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
@@ -18,7 +19,7 @@ from headwater.runtime.tick import Tick
 from headwater.sinks.parts import stage_table
 from headwater.sources.base import Parser, Piece, Reader, Source, Split
 from headwater.sources.intake import Intake, Taken, as_delta
-from headwater.sources.malformed import BAD_SCHEMA, bad_batch
+from headwater.sources.malformed import bad_batch
 
 
 @frozen
@@ -39,9 +40,9 @@ class StreamTask:
     @classmethod
     def of(cls, stream: Stream, source: Source, *, partition: str | None = None) -> StreamTask:
         """As the stream is declared; ``partition``: a column whose values have a clock each."""
-        late = stream.diverts_into or f"{stream.name}_late"
+        late = stream.diverts_into or f"{stream.name}{LATE}"
         intake = Intake.of(stream, source, partition=partition)
-        return cls(intake, source.reader, late, f"{stream.name}_bad", source.parser, stream)
+        return cls(intake, source.reader, late, f"{stream.name}{BAD}", source.parser, stream)
 
     @property
     def stream(self) -> str:
@@ -71,6 +72,9 @@ def take_in(
     deltas = {task.stream: Delta.concat(task.intake.schema, [t.delta for t in taken])}
     seen = together([s for t in taken for s in t.seen])
     out.rows[task.stream] = len(deltas[task.stream])
+    missing = {column: text for t in reversed(taken) for column, text in t.missing.items()}  # the first place tells
+    if missing:
+        out.missing[task.stream] = missing
     for kind, stream, schema in (("late", task.late, task.intake.schema), ("bad", task.bad, BAD_SCHEMA)):
         counts = getattr(out, kind)
         counts[task.stream] = sum(getattr(s, kind) for s in seen)

@@ -19,6 +19,7 @@ from headwater.model.schema import Schema, sql_name
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.model.validity import StreamValidator
 from headwater.runtime.json_values import Decode, WrongValueError, decoder
+from headwater.sources.conform import UnfitError, find_column
 
 _KEYS = {
     "insert": {"stream", "kind", "start", "end", "at", "row"},
@@ -125,6 +126,8 @@ class _Stream:
         self.name, self.schema = name, schema
         self.validator = StreamValidator(schema)
         self._decoders: dict[str, Decode] = {f.name: decoder(f.type) for f in schema}
+        self._shapes: dict[tuple[str, ...], list[str | None]] = {}
+        """By the keys of a row, in their order: which of them is each column."""
 
     def element(self, kind: str, entry: dict[str, Any]) -> Insert | Adjust | Stable:
         if kind == "stable":
@@ -148,11 +151,22 @@ class _Stream:
         given = entry.get("row")
         if not isinstance(given, dict):
             raise InputError("BAD_ELEMENT", 'the key "row" is missing or no object')
-        unknown = [name for name in given if name not in self._decoders]
+        if (shape := tuple(given)) not in self._shapes:
+            self._shapes[shape] = self._keys(shape)
+        pairs = zip(self.schema, self._shapes[shape], strict=True)
+        return tuple(self._value(f.name, None if k is None else given[k], nullable=f.nullable) for f, k in pairs)
+
+    def _keys(self, shape: tuple[str, ...]) -> list[str | None]:
+        """How a row spells the columns, by the rule of all formats; None: it does not have one."""
+        try:
+            places = [find_column(name, shape) for name in self.schema.names]
+        except UnfitError as problem:
+            raise InputError("AMBIGUOUS_COLUMN", f'stream "{self.name}": {problem}') from None
+        unknown = [name for i, name in enumerate(shape) if i not in places]
         if unknown:
             hint = _did_you_mean(unknown[0], self._decoders) or f"The columns are {', '.join(self._decoders)}."
             raise InputError("UNKNOWN_COLUMN", f'stream "{self.name}" has no column "{unknown[0]}"', hint=hint)
-        return tuple(self._value(f.name, given.get(f.name), nullable=f.nullable) for f in self.schema)
+        return [None if place < 0 else shape[place] for place in places]
 
     def _value(self, name: str, value: Any, *, nullable: bool) -> Any:
         if value is None:

@@ -5,18 +5,24 @@ from __future__ import annotations
 import json
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from attrs import Factory, define
 
+from headwater.algebra.nodes import Source
 from headwater.errors import InputError
 from headwater.language.binder import bind_script
-from headwater.language.catalog import Derived
+from headwater.language.catalog import Catalog, Derived, Stream
 from headwater.language.consistency import MIDDLE, STRONG, Consistency
+from headwater.language.emission import ON_START
 from headwater.language.introspection import Answer, Explain
-from headwater.language.script import Query, Script
+from headwater.language.notices import Notice
+from headwater.language.put_aside import put_aside
+from headwater.language.script import Query, Script, no_query
+from headwater.language.system_views import SYSTEM_VIEWS
+from headwater.language.time_clauses import AlongWallClock
 from headwater.model.delta import Delta
 from headwater.model.element import Adjust, Row
 from headwater.model.history import History
@@ -33,9 +39,9 @@ from headwater.runtime.stepping import Stepped, StepRunner
 from headwater.settings import Settings
 
 
-def load_script(path: Path) -> Script:
+def load_script(path: Path, *, python_functions: bool = True) -> Script:
     """The bound script of a file."""
-    return bind_script(read_script(path))
+    return bind_script(read_script(path), Catalog(python_functions=python_functions))
 
 
 def read_script(path: Path) -> str:
@@ -65,6 +71,7 @@ def replay(
     recording: Path,
     *,
     consistency: str | None = None,
+    emit: str | None = None,
     batch: int | None = None,
     open_ended: bool = False,
     history: bool = False,
@@ -76,10 +83,12 @@ def replay(
 
     They are the same for any number of shards and any executor; one that is not this process needs a folder for the state.
     """
-    queries = [script.result] if script.result else list(script.named)
+    queries = [script.result] if script.result else list(script.streams)
     if not queries and not script.answers:
-        raise InputError("NO_QUERY", "the script has no query", hint="Add a SELECT, or CREATE STREAM name AS SELECT …")
-    schemas = script.catalog.sources()
+        raise no_query(script)
+    schemas = script.catalog.sources() | _put_aside(script, queries)
+    for query in queries:
+        _check_recordable(query, schemas)
     computed = [s.name for s in script.catalog if isinstance(s, Derived)]
     ticks = read_recording(recording, schemas, computed=computed, batch=batch)
     if not open_ended:
@@ -88,7 +97,9 @@ def replay(
     chronons = {name: are_chronons(e for tick in ticks for e in tick.elements.get(name, ())) for name in schemas}
     optimized = {q.name: planned(over_recorded(q.plan, chronons), script.settings).plan for q in queries}
     plans = {name: with_early_windows(plan) for name, plan in optimized.items()}
-    stepped = [Stepped(q.name, plans[q.name], consistency=_level(q, consistency)) for q in queries]
+    stepped = [
+        Stepped(q.name, plans[q.name], consistency=_level(q, consistency), opens=_opens(q, emit)) for q in queries
+    ]
     runner = StepRunner(stepped, shards=shards, folder=folder, executor=executor)
     steps = (runner.tick(tick.deltas(schemas), tick.frontiers) for tick in ticks)
     if history:
@@ -99,6 +110,34 @@ def replay(
         found = [entry for output in outputs for entry in output.history(deltas[output.name])]
         return [line for *_, line in sorted(found)]
     return [line for step in steps for output in outputs for line in output.elements(step[output.name])]
+
+
+def _put_aside(script: Script, queries: Sequence[Query]) -> dict[str, Schema]:
+    """Late and malformed rows that queries read: a recording has none, unless it names them itself."""
+    read = {node.name for query in queries for node in query.plan.walk() if isinstance(node, Source)}
+    found = (put_aside(script.catalog, name) for name in read if script.catalog.get(name) is None)
+    return {stream.name: stream.schema for stream in found if stream is not None}
+
+
+def _check_recordable(query: Query, recorded: Collection[str]) -> None:
+    """What the engine tells of itself, it tells in wall-clock time, of which a recording has none."""
+    for node in query.plan.walk():
+        if isinstance(node, Source) and node.name not in recorded and node.name in SYSTEM_VIEWS:
+            raise InputError(
+                "NO_WALL_CLOCK",
+                f'query "{query.name}" reads "{node.name}", and a replay has no wall clock',
+                detail="How far streams are stands in the recording itself, as its stable points.",
+                hint="Run it with headwater run, or in an engine.",
+            )
+
+
+def notices_of_replay(script: Script) -> list[Notice]:
+    """What is written in the script and means nothing here."""
+    along = [
+        s.name for s in script.catalog if isinstance(s, Stream) for c in s.clauses if isinstance(c, AlongWallClock)
+    ]
+    message = "a replay has no wall clock, so ALONG WALL CLOCK says nothing here: the recording's stable points count"
+    return [Notice("NO_WALL_CLOCK", f"{message} ({', '.join(along)})")] if along else []
 
 
 def _ended(ticks: Sequence[Tick], schemas: dict[str, Schema]) -> list[Tick]:
@@ -112,6 +151,11 @@ def _level(query: Query, chosen: str | None) -> Consistency:
     if chosen is not None:
         return MIDDLE if chosen == "middle" else STRONG
     return query.consistency or STRONG
+
+
+def _opens(query: Query, chosen: str | None) -> bool:
+    """Likewise; without either, elements come with both ends."""
+    return chosen == "start" if chosen is not None else query.emission == ON_START
 
 
 @define

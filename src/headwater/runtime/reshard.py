@@ -34,10 +34,11 @@ def _spread(operator: Operator, old: Sequence[Record], shards: int, store: Store
     states: list[Any] = [operator.restore(record["state"], store) for record in old]
     # What the shards had heard may differ; hearing it again does no harm. None of them promises more than the slowest did.
     promised = min(record["promised"] for record in old)
-    return [_record(operator, state, promised) for state in operator.reshard(states, shards, store)]
+    return [new_record(operator, state, promised) for state in operator.reshard(states, shards, store)]
 
 
-def _record(operator: Operator, state: Any, promised: int) -> Record:
+def new_record(operator: Operator, state: Any, promised: int) -> Record:
+    """Of a state that was made anew: what it had heard it must hear again."""
     rows, size = operator.buffered(state)
     saved = operator.save(state)
     kept = {"rows": rows, "bytes": size, "state": saved, "counts": operator.counts(state)}

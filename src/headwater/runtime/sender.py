@@ -13,6 +13,7 @@ from typing import NamedTuple
 from attrs import Factory, define
 
 from headwater.clock.seen import Seen
+from headwater.errors import HeadwaterError, StreamError
 from headwater.model.delta import Delta
 from headwater.model.time import BEGINNING
 from headwater.runtime import points
@@ -44,6 +45,8 @@ class SenderOutput:
     bad: dict[str, int] = Factory(dict)
     diverted: dict[str, list[Staged]] = Factory(dict)
     """By stream of late or malformed rows, where no query reads it."""
+    missing: dict[str, dict[str, str]] = Factory(dict)
+    """By stream and column that its rows lack: what to tell the user."""
     seconds: float = 0.0
 
 
@@ -106,7 +109,12 @@ def _made(
             made[i] = Delta.empty(node.schema)
         else:
             began = time.perf_counter()
-            made[i] = node.operator.step(None, inputs, (BEGINNING,) * len(inputs)).delta
+            try:
+                made[i] = node.operator.step(None, inputs, (BEGINNING,) * len(inputs)).delta
+            except StreamError:
+                raise  # it names the stream whose rows are wrong, whoever reads them
+            except HeadwaterError as problem:
+                raise problem.of(layout.graph.whose(i)) from problem
             rows = sum(map(len, inputs))
             worked = Worked(rows, len(made[i]), time.perf_counter() - began)
             out.worked[node.key] = worked.plus(out.worked.get(node.key, Worked(0, 0, 0.0)))

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from headwater.language.introspection import SHOW_HEARTBEATS, SHOW_STREAMS, Answer
 from headwater.model.time import INFINITY
-from headwater.runtime.progress import moment_text, stream_progress
+from headwater.runtime.progress import late_by_text, moment_text, stream_progress
 
 if TYPE_CHECKING:
     from headwater.runtime.core import Core
 
-_NOTHING = ("0", "0", "0", "-")
+_NOTHING = ("0", "0", "0", "-", "-")
 
 
 def with_counts(answer: Answer, core: Core) -> Answer:
@@ -23,9 +23,10 @@ def with_counts(answer: Answer, core: Core) -> Answer:
     if answer.title != SHOW_STREAMS:
         return answer
     counts = {s.name: (f"{s.rows:,}", f"{s.late_rows:,}", f"{s.bad_rows:,}") for s in stream_progress(core)}
+    bounds = {s.name: late_by_text(s.late_by) or "-" for s in stream_progress(core)}
     finals = {s.name: moment_text(s.frontier) for s in stream_progress(core)}
     ended = {name for name in counts if core.times.frontier(name) == INFINITY}
-    told = {name: (*counts[name], "the end" if name in ended else finals[name]) for name in counts}
+    told = {n: (*counts[n], "the end" if n in ended else finals[n], bounds[n]) for n in counts}
     # Streams of late rows are no streams of their own here: they have the time of those whose rows they get.
     rows = tuple((*row, *told.get(row[0], _NOTHING)) for row in answer.rows)
-    return Answer(answer.title, (*answer.columns, "rows", "late", "malformed", "final before"), rows)
+    return Answer(answer.title, (*answer.columns, "rows", "late", "malformed", "final before", "late by"), rows)

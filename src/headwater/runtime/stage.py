@@ -11,15 +11,19 @@ from typing import Any, NamedTuple
 
 from attrs import Factory, define
 
+from headwater.errors import HeadwaterError, StreamError
 from headwater.model.delta import Delta
+from headwater.model.time import BEGINNING
 from headwater.operators.base import Operator, Step
+from headwater.operators.standing_rows import Standing
 from headwater.runtime import points
+from headwater.runtime.ahead import Pile, legal_part, readers_of_ends, shrunk, too_large
 from headwater.runtime.bundles import Bundle, all_seen, bundles_for, rows_of
-from headwater.runtime.graph import Node
+from headwater.runtime.graph import Graph, Node
 from headwater.runtime.layout import Layout, Level
-from headwater.runtime.portions import portions
-from headwater.runtime.reach import reached
-from headwater.runtime.tick import Progress, Tick, level_0_frontiers, progress
+from headwater.runtime.portions import PORTION, portions
+from headwater.runtime.reach import passed_on, reached
+from headwater.runtime.tick import Made, Progress, Tick, level_0_frontiers, progress
 from headwater.sinks.base import Staged, Stager
 from headwater.state.store import MemoryStore, Store
 
@@ -60,6 +64,8 @@ class StageOutput:
     staged: dict[str, Staged] = Factory(dict)
     """By query."""
     frontiers: dict[str, int] = Factory(dict)
+    """By query."""
+    known: dict[str, int] = Factory(dict)
     """By query."""
     worked: dict[str, Worked] = Factory(dict)
     """By node key."""
@@ -123,6 +129,20 @@ class Stage:
         self._out = StageOutput(level, shard)
         self._states: dict[int, Any] = {}
         self._heard: dict[int, list[int]] = {}
+        self._promised: dict[int, int] = {}
+        """By node: its frontier so far."""
+        self._come: dict[int, int] = {}
+        """By node: how far time has come for it."""
+        self._ahead = tick.portion or 4 * PORTION
+        """About so many rows of a step that is not over go ahead at once."""
+        self._elsewhere = 0.0
+        """Seconds in steps that are counted already."""
+        self._taken = 0
+        """Bytes that went ahead into states."""
+        self._piles: dict[int, Pile] = {}
+        """By node: what it makes for later levels and for queries."""
+        self._handed: dict[int, Delta] = {}
+        """By node: what stands in a relation, for queries that begin with this tick."""
 
     def run(
         self, bundles: Sequence[Bundle], records: Mapping[str, Record]
@@ -133,15 +153,17 @@ class Stage:
         now = progress(self._tick, seen)
         edges = [self._layout.edges[e] for e in self._level.outgoing]
         wanted = {edge.node for edge in edges} | {self._layout.graph.queries[q] for q in self._level.queries}
-        parts: dict[int, list[Delta]] = {i: [] for i in wanted}
-        made: dict[int, Step] = {}
+        nodes, ends = self._layout.graph.nodes, readers_of_ends(self._layout)
+        self._piles = {i: Pile(nodes[i], i in ends) for i in wanted}
+        made: dict[int, Made] = {}
         come = {i: self._reached(i, now) for i in self._level.nodes}
         for arrived, until in portions(self._arrived(bundles, now), self._tick.portion):
-            made = self._steps(arrived, {i: min(time, until) for i, time in come.items()}, records)
+            self._come = {i: min(time, until) for i, time in come.items()}
+            made = self._steps(arrived, records)
             for i in wanted:
-                parts[i].append(made[i].delta)
-        deltas = {i: Delta.concat(self._layout.graph.nodes[i].schema, parts[i]) for i in wanted}
-        frontiers = {i: made[i].frontier for i in wanted}
+                self._piles[i].add(made[i].delta)
+        deltas = {i: pile.whole() for i, pile in self._piles.items()}
+        frontiers = {i: (made[i].frontier, made[i].known) for i in wanted}
         self._keep(records, {i: step.frontier for i, step in made.items()})
         self._stage(deltas, frontiers)
         onward = list(bundles_for(edges, deltas, frontiers, seen, self._tick.shards, self._shard))
@@ -153,64 +175,124 @@ class Stage:
         graph, scope = self._layout.graph, self._layout.scope[node]
         return reached(graph, graph.nodes[node], scope, now.frontiers, now.newest, self._tick.newest_before)
 
-    def _steps(
-        self, arrived: Mapping[int, Step], come: Mapping[int, int], records: Mapping[str, Record]
-    ) -> dict[int, Step]:
-        """Every operator of the level once; ``come``: how far time has come for each."""
-        made: dict[int, Step] = {}
+    def _steps(self, arrived: Mapping[int, Made], records: Mapping[str, Record]) -> dict[int, Made]:
+        """Every operator of the level once."""
+        made: dict[int, Made] = {}
         for i in self._level.nodes:
             inputs = [
                 made[source.node] if source.node is not None else arrived[source.edge or 0]
                 for source in self._layout.inputs[i]
             ]
-            node = self._layout.graph.nodes[i]
-            made[i] = self._step(node, inputs, come[i], records.get(node.key))
+            made[i] = self._step(self._layout.graph.nodes[i], inputs, records)
         return made
 
-    def _arrived(self, bundles: Sequence[Bundle], now: Progress) -> dict[int, Step]:
+    def _go_ahead(self, node: Node, delta: Delta, records: Mapping[str, Record]) -> None:
+        """Rows of a step that is not over: the operators above take them while time stands still."""
+        made = {node.id: _still(delta, self._promised.get(node.id, BEGINNING))}
+        for i in self._level.nodes:
+            sources, above = self._layout.inputs[i], self._layout.graph.nodes[i]
+            if i not in made and any(source.node in made for source in sources):
+                record = records.get(above.key)
+                heard = self._heard.get(i) or (record["heard"] if record is not None else [BEGINNING] * len(sources))
+                inputs = [
+                    made[source.node] if source.node in made else _still(Delta.empty(nodes.schema), frontier)
+                    for source, nodes, frontier in zip(sources, self._inputs_of(above), heard, strict=False)
+                ]
+                assert above.operator is not None
+                if above.operator.only_ends:
+                    inputs = [_still(shrunk(its.delta, self._ahead), its.frontier) for its in inputs]
+                made[i] = self._step(above, inputs, records)
+                if self._states.get(i) is not None:
+                    self._taken += sum(its.delta.bytes for its in inputs)
+        for i in made.keys() & self._piles.keys():
+            self._piles[i].add_portion(made[i].delta, self._ahead)
+
+    def _inputs_of(self, node: Node) -> list[Node]:
+        return [self._layout.graph.nodes[i] for i in node.inputs]
+
+    def _arrived(self, bundles: Sequence[Bundle], now: Progress) -> dict[int, Made]:
         """The rows of each edge that comes in, and how far all its senders are."""
-        arrived: dict[int, Step] = {}
+        arrived: dict[int, Made] = {}
         origin = level_0_frontiers(self._layout, now.frontiers)
         for e in self._level.incoming:
             edge = self._layout.edges[e]
             rows = rows_of(e, self._layout.graph.nodes[edge.node].schema, bundles)
             if self._layout.level_of[edge.node] == 0:
-                frontier = origin[edge.node]
+                frontier = known = origin[edge.node]
             else:
-                frontier = min(b.frontiers[e] for b in bundles if e in b.frontiers)
-            arrived[e] = Step(rows, frontier)
+                told = [b.frontiers[e] for b in bundles if e in b.frontiers]
+                frontier, known = map(min, zip(*told, strict=True))
+            arrived[e] = Made(rows, frontier, known)
         return arrived
 
-    def _step(self, node: Node, inputs: Sequence[Step], reached_: int, record: Record | None) -> Step:
-        began = time.perf_counter()
-        operator = node.operator
+    def _step(self, node: Node, inputs: Sequence[Made], records: Mapping[str, Record]) -> Made:
+        delta, frontier = self._made(node, inputs, records)
+        return Made(delta, frontier, known_before(self._layout.graph, node, inputs, frontier))
+
+    def _made(self, node: Node, inputs: Sequence[Made], records: Mapping[str, Record]) -> Step:
+        began, elsewhere = time.perf_counter(), self._elsewhere
+        operator, record, reached_ = node.operator, records.get(node.key), self._come[node.id]
         assert operator is not None, "sources are at level 0"
         deltas, frontiers = tuple(s.delta for s in inputs), tuple(s.frontier for s in inputs)
         heard = [*frontiers, reached_ if node.speculative else 0]
-        held = Delta.empty(node.schema)
+        held = [Delta.empty(node.schema)]
         if node.id not in self._states:
-            if record is not None and record["heard"] == heard and not any(map(len, deltas)):
-                return Step(held, record["promised"])  # nothing came and time stands still
-            self._states[node.id], held = self._state(node, record)
+            newcomers = self._newcomers(node, records)
+            if record is not None and record["heard"] == heard and not any(map(len, deltas)) and not newcomers:
+                return Step(held[0], record["promised"])  # nothing came and time stands still
+            self._states[node.id], held[0] = self._state(node, record)
+            self._promised[node.id] = record["promised"] if record is not None else BEGINNING
+            if newcomers and isinstance(operator, Standing):  # what comes in this tick they see by themselves
+                self._handed |= dict.fromkeys(newcomers, operator.standing(self._states[node.id]))
         for delta in deltas:
             delta.reached = reached_
-        delta, frontier = operator.step(self._states[node.id], deltas, frontiers)
-        if len(held):
-            delta = Delta.concat(node.schema, [held, delta]).consolidate()
+        went, frontier = 0, BEGINNING
+        portions = operator.portions(self._states[node.id], deltas, frontiers, self._ahead)
+        while True:
+            try:
+                ahead, waits = legal_part(next(portions), self._promised[node.id])
+            except StopIteration as end:
+                held.append(end.value.delta)
+                frontier = end.value.frontier
+                break
+            except StreamError:
+                raise  # it names the stream whose rows are wrong, whoever reads them
+            except HeadwaterError as problem:
+                raise problem.of(self._layout.graph.whose(node.id)) from problem
+            held.append(waits)
+            went += len(ahead)
+            if len(ahead):
+                self._go_ahead(node, ahead, records)
+            kept = self._taken + operator.put_aside(self._states[node.id])
+            if kept + sum(pile.bytes for pile in self._piles.values()) > self._tick.step_bytes:
+                key = operator.busiest_key(deltas)
+                raise too_large(self._layout.graph, node, key, self._tick.step_bytes)
+        delta = held[-1]
+        if any(map(len, held[:-1])):
+            delta = Delta.concat(node.schema, held).consolidate()
         delta.reached = reached_
-        if record is not None:
-            frontier = max(frontier, record["promised"])
+        self._promised[node.id] = frontier = max(frontier, self._promised[node.id])
         self._heard[node.id] = heard
-        worked = Worked(sum(map(len, deltas)), len(delta), time.perf_counter() - began)
+        took = time.perf_counter() - began - (self._elsewhere - elsewhere)
+        self._elsewhere += took
+        worked = Worked(sum(map(len, deltas)), went + len(delta), took)
         before = self._out.worked.get(node.key)
         self._out.worked[node.key] = worked if before is None else before.plus(worked)
         return Step(delta, frontier)
+
+    def _newcomers(self, node: Node, records: Mapping[str, Record]) -> list[int]:
+        """The nodes that hand over what stands in this one, and have not done so yet."""
+        if not isinstance(node.operator, Standing):
+            return []
+        nodes = (self._layout.graph.nodes[i] for i in self._level.nodes)
+        return [other.id for other in nodes if other.standing == node.id and other.key not in records]
 
     def _state(self, node: Node, record: Record | None) -> tuple[Any, Delta]:
         """The state to go on with, and what shows now because a form that held it back has had it so far."""
         assert node.operator is not None
         if record is None:
-            return node.operator.new_state(self._store), Delta.empty(node.schema)
+            handed = self._handed.pop(node.id, None)
+            return node.operator.new_state(self._store), Delta.empty(node.schema) if handed is None else handed
         owner = owner_of(node, record)
         state = self._cache.take((self._place, node.key, self._shard), record["version"])
         if state is None:
@@ -239,14 +321,30 @@ class Stage:
             }
             self._cache.put((self._place, node.key, self._shard), version, state)
 
-    def _stage(self, deltas: Mapping[int, Delta], frontiers: Mapping[int, int]) -> None:
+    def _stage(self, deltas: Mapping[int, Delta], frontiers: Mapping[int, tuple[int, int]]) -> None:
         for query in self._level.queries:
             root = self._layout.graph.queries[query]
-            self._out.frontiers[query] = frontiers[root]
+            self._out.frontiers[query], self._out.known[query] = frontiers[root]
             delta = settled(deltas[root])
             if len(delta) and query in self._stagers:
                 number = self._tick.number
                 self._out.staged[query] = self._stagers[query].stage(number, self._shard, delta, self._staging)
+
+
+def _still(delta: Delta, frontier: int) -> Made:
+    """Rows, while time stands still."""
+    return Made(delta, frontier, frontier)
+
+
+def known_before(graph: Graph, node: Node, inputs: Sequence[Made], frontier: int) -> int:
+    """How far the answer of a node is known, whose rows have come up to this frontier."""
+    known = tuple(made.known for made in inputs)
+    assert node.operator is not None
+    if node.operator.holds_back:
+        return min(known)
+    if all(made.known == made.frontier for made in inputs):
+        return frontier
+    return passed_on(graph, node, known)
 
 
 def settled(delta: Delta) -> Delta:

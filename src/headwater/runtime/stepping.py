@@ -39,6 +39,8 @@ class Stepped(NamedTuple):
     """If it is given, what counts instead of ``speculative``."""
     lineage: str = ""
     """The levels that it had before."""
+    opens: bool = False
+    """Do its rows go out with an open end, as soon as they begin?"""
 
     @property
     def level(self) -> Consistency:
@@ -57,7 +59,7 @@ def graph_of(queries: Iterable[Stepped]) -> Graph:
                 detail="A recording is run through at once; only the times of its rows are known.",
                 hint="Give the lengths in the streams' own time: leave out BY WALL CLOCK.",
             )
-        lowering.add_query(query.name, query.plan, consistency=query.level, lineage=query.lineage)
+        lowering.add_query(query.name, query.plan, consistency=query.level, lineage=query.lineage, opens=query.opens)
     return graph
 
 
@@ -93,6 +95,8 @@ class StepRunner:
         self._frontiers = dict.fromkeys(self.layout.graph.sources, BEGINNING)
         self._newest: dict[str, int] = {}
         self._ticks = 0
+        self.known: dict[str, int] = {}
+        """By query: how far its answer is known."""
 
     def tick(self, deltas: Mapping[str, Delta], frontiers: Mapping[str, int]) -> dict[str, Step]:
         """One unit of progress: the sources' deltas, then their new frontiers (absent: as before)."""
@@ -160,7 +164,7 @@ class StepRunner:
             self._constants,
         )
         result = self._executor.run(job)
-        self._records, self._constants = merged(self._records, result.records), {}
+        self._records, self._constants, self.known = merged(self._records, result.records), {}, result.known
         return result
 
 

@@ -17,6 +17,8 @@ from headwater.model.delta import Delta
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.runtime.layout import Layout
 
+STEP_BYTES = 2 << 30
+
 
 @frozen
 class Tick:
@@ -36,6 +38,8 @@ class Tick:
     """Streams from which nothing will come after this tick."""
     portion: int | None = None
     """How many rows a level takes at once; None: as many as run fastest."""
+    step_bytes: int = STEP_BYTES
+    """How much the steps of a level may make in one shard before it is an error: what they make is kept in memory."""
     now: int = 0
     """The wall clock when all of its batches had come, in microseconds; later in every tick."""
     drained: Mapping[str, int] = Factory(dict)
@@ -48,6 +52,17 @@ class Tick:
     def frontier(self, stream: str) -> int:
         """Rows of a stream that start before it come too late."""
         return self.clock.frontier(stream) if stream in self.clock.progress else BEGINNING
+
+
+class Made(NamedTuple):
+    """What a node brought in one tick: rows, how far these are complete, and how far its answer is known.
+
+    More is known than has come where an operator holds back rows that have begun until they end.
+    """
+
+    delta: Delta
+    frontier: int
+    known: int
 
 
 class Progress(NamedTuple):

@@ -1,7 +1,7 @@
 """Data goes out: where the answers of a query are delivered.
 
-Each function makes a sink for ``query.start(…)``. A sink gets the final rows with their lifetimes, ``_start`` and ``_end``,
-or, from a query that may repair its answer, a changelog.
+Each function makes a sink for ``query.start(…)``. A sink gets the final rows with their lifetimes, ``_start`` and ``_end``;
+or a changelog, of rows that come as soon as they begin (``EMIT ON START``), or of a query that may repair its answer.
 """
 
 from __future__ import annotations

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attrs import frozen
 
+from headwater.errors import InputError
+from headwater.language.emission import ON_CLOSE, Emission, Form
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 
@@ -37,11 +39,23 @@ class Output:
     query: str
     schema: Schema
     speculative: bool = False
-    """Results may be repaired: the sink gets a changelog. Otherwise rows are final and only ever added."""
+    """Results may be repaired. Otherwise they are final."""
     timestamps: bool = True
     """Are its instants microseconds since the epoch? Else they are plain numbers."""
     origin: str = ""
     """Names the checkpoint whose ticks these are: tick 7 of another one is another tick."""
+    emission: Emission = ON_CLOSE
+    """When the rows of a final answer go out."""
+
+    @property
+    def opens(self) -> bool:
+        """Do final rows come as soon as they begin, and get their ends later?"""
+        return self.emission.form is Form.START
+
+    @property
+    def changelog(self) -> bool:
+        """Does the sink get changes, with what they change? Otherwise rows that are only ever added."""
+        return self.speculative or self.opens
 
 
 class Staged(NamedTuple):
@@ -67,8 +81,15 @@ class Sink(ABC):
     """Where a query's answers go."""
 
     guarantee: Guarantee = Guarantee.AT_LEAST_ONCE
+    emission: Emission = ON_CLOSE
+    """In which form it takes the rows of a final answer, if the query does not say."""
+    forms: tuple[Form, ...] = tuple(Form)
+    """The forms that it can take."""
     spark: Any = None
     """The Spark session, set by the engine before ``open``; None without Spark."""
+
+    last_tick: int = -1
+    """The last tick that it has got under this checkpoint, where it remembers that itself over restarts."""
 
     def open(self, output: Output) -> None:
         """Once, in the driver, before anything is delivered; a place that cannot be written is an error here."""
@@ -80,7 +101,18 @@ class Sink(ABC):
 
     @abstractmethod
     def deliver(self, tick: int, parts: Sequence[Staged], frontier: int) -> None:
-        """A whole tick's answer; after a crash perhaps for a second time. Nothing before the frontier changes any more."""
+        """A whole tick's answer; after a crash perhaps for a second time. Nothing before the frontier changes any more, and
+        all rows that start before it have been delivered."""
+
+    def form_of(self, asked: Emission | None) -> Emission:
+        """In which form it gets the answer of a query that asks for this one, or for none."""
+        if asked is not None and asked.form not in self.forms:
+            raise InputError(
+                "EMIT",
+                f'the sink "{self.describe()["sink"]}" cannot take EMIT {asked}',
+                hint=f"It takes {' or '.join(f'EMIT {form}' for form in self.forms)}.",
+            )
+        return asked or self.emission
 
     takes_changes: bool = False
     """Can it go on with a changelog where it has got final rows so far?"""

@@ -9,9 +9,11 @@ from typing import IO, Any
 import pyarrow as pa
 
 from headwater.errors import InputError
+from headwater.language.emission import ON_START
 from headwater.model.delta import Delta
 from headwater.model.schema import END, START
 from headwater.model.time import BEGINNING
+from headwater.result import Result
 from headwater.sinks.base import Output, Sink, Staged, Stager
 from headwater.sinks.parts import read_table, stage_table
 from headwater.sinks.tables import ADJUST, NEW_END, OP, TICK, arrow_schema, check_names, render_instant, to_table
@@ -26,7 +28,9 @@ class FirstRowsStager(Stager):
         self.output, self.most = output, most
 
     def stage(self, tick: int, shard: int, delta: Delta, folder: str) -> Staged:
-        table = to_table(self.output, delta, tick)
+        table = to_table(self.output, delta, tick, any_year=True)
+        if self.output.opens:
+            table = _new_first(table)
         return stage_table(table.slice(0, self.most), folder, rows=table.num_rows)
 
 
@@ -34,6 +38,7 @@ class ConsoleSink(Sink):
     """Prints in the driver; a tick without rows prints nothing."""
 
     takes_changes = True
+    emission = ON_START
 
     def __init__(self, *, rows: int = 20, form: str = "table", file: IO[str] | None = None) -> None:
         if form not in _FORMS:
@@ -55,15 +60,18 @@ class ConsoleSink(Sink):
             return
         from rich.console import Console
 
-        first = read_table(parts, arrow_schema(self.output)).slice(0, self.most)
+        rows = read_table(parts, arrow_schema(self.output))
+        first = (_new_first(rows) if self.output.opens else rows).slice(0, self.most)
+        if self.output.opens and total == first.num_rows and ADJUST not in first.column(OP).to_pylist():
+            first = first.drop_columns([OP, NEW_END, TICK])  # rows that are new, and nothing else
         console = Console(file=self.file, highlight=False)
         show = self._show_lines if self.form == "lines" else self._show_table
-        show(console, self._heading(tick, total, frontier), first)
+        kind = "change" if OP in first.column_names else "row"
+        show(console, self._heading(tick, total, frontier, kind), first)
         if total > first.num_rows:
             console.print(f"… and {total - first.num_rows:,} more", markup=False)
 
-    def _heading(self, tick: int, total: int, frontier: int) -> str:
-        kind = "change" if self.output.speculative else "row"
+    def _heading(self, tick: int, total: int, frontier: int, kind: str) -> str:
         final = "" if frontier == BEGINNING else f", final before {render_instant(self.output, frontier)}"
         return f"{self.output.query}: tick {tick}, {total:,} {kind}{'' if total == 1 else 's'}{final}"
 
@@ -71,13 +79,13 @@ class ConsoleSink(Sink):
         from rich.table import Table
         from rich.text import Text
 
-        rows = rows.drop_columns([TICK]) if self.output.speculative else rows
+        rows = rows.drop_columns([TICK]) if TICK in rows.column_names else rows
         console.print(heading, markup=False, soft_wrap=True, style="bold")
         shown = Table()
         for field in rows.schema:
             is_number = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
             shown.add_column(Text(field.name), justify="right" if is_number else "left")
-        for row in rows.to_pylist():
+        for row in Result(rows).rows():
             shown.add_row(*(Text(_cell(name, row)) for name in rows.column_names))
         console.print(shown)
 
@@ -85,7 +93,7 @@ class ConsoleSink(Sink):
         """``+ auction=7 n=3 [10:00, 10:05)``; what is changed has ``~`` and the new end, what is removed ``-``."""
         console.print(heading, markup=False, soft_wrap=True)
         names = self.output.schema.names
-        for row in rows.to_pylist():
+        for row in Result(rows).rows():
             values = " ".join(f"{name}={_shown(row[name])}" for name in names)
             start, end = _cell(START, row), _cell(END, row)
             sign, change = "+", ""
@@ -93,6 +101,11 @@ class ConsoleSink(Sink):
                 gone = row[NEW_END] == row[START]
                 sign, change = ("-", "") if gone else ("~", f" -> {_cell(NEW_END, row)}")
             console.print(f"  {sign} {values} [{start}, {end}){change}", markup=False, soft_wrap=True)
+
+
+def _new_first(changes: pa.Table) -> pa.Table:
+    """Rows that are new, then those that get their end."""
+    return changes.sort_by([(OP, "descending")])
 
 
 def _cell(name: str, row: dict[str, Any]) -> str:

@@ -35,7 +35,7 @@ class DeltaSink(Sink):
         self.place = str(Folder(place))
         self.partition_by = list(partition_by)
         self.storage_options = dict(storage_options or {}) or None
-        self._last = -1
+        self.last_tick = -1
 
     def open(self, output: Output) -> None:
         super().open(output)
@@ -55,13 +55,13 @@ class DeltaSink(Sink):
         )
         self._check_columns(table)
         last = table.transaction_version(self._application)
-        self._last = -1 if last is None else last
+        self.last_tick = -1 if last is None else last
 
     def stager(self) -> Stager:
         return TableStager(self.output)
 
     def deliver(self, tick: int, parts: Sequence[Staged], frontier: int) -> None:
-        if tick <= self._last or not parts:
+        if tick <= self.last_tick or not parts:
             return
         from deltalake import CommitProperties, Transaction, write_deltalake
 
@@ -75,7 +75,7 @@ class DeltaSink(Sink):
             storage_options=self.storage_options,
             commit_properties=done,
         )
-        self._last = tick
+        self.last_tick = tick
 
     def describe(self) -> dict[str, Any]:
         return {"sink": "delta", "path": self.place, "delivery": str(self.guarantee)}

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from urllib.parse import quote, unquote
 
 import pyarrow as pa
 
@@ -18,6 +17,7 @@ from headwater.sinks.file_formats import ParquetFormat
 from headwater.sinks.folder import Folder
 from headwater.sinks.parts import batches
 from headwater.sinks.tables import TICK
+from headwater.state.folder_names import folder_name, name_of_folder
 
 _FOLDER = "diverted"
 _NAME = re.compile(r"tick-(\d+)\.parquet")
@@ -55,9 +55,8 @@ def read_diverted(checkpoint: str | os.PathLike[str], stream: str) -> Result:
 
 def diverted_streams(checkpoint: str | os.PathLike[str]) -> list[str]:
     """The streams into which anything was diverted."""
-    return sorted(unquote(name) for name in (Folder(checkpoint) / _FOLDER).names())
+    return sorted(name_of_folder(name) for name in (Folder(checkpoint) / _FOLDER).names())
 
 
 def _place(checkpoint: str | os.PathLike[str], stream: str) -> Folder:
-    # A name in backquotes may hold anything; a path may not.
-    return Folder(checkpoint) / _FOLDER / quote(stream, safe="").replace(".", "%2E")
+    return Folder(checkpoint) / _FOLDER / folder_name(stream)

@@ -1,7 +1,7 @@
 """Files in a folder, one or more a tick: Parquet, CSV or JSON. Exactly once.
 
     answers/
-      _headwater.json             whose answers these are, and the last tick that is complete
+      _headwater.json             whose answers these are, and the last tick that is complete; with a checksum
       _staged/                    written by tasks, not part of the answer yet
       tick-00000012-0000.parquet  part 0 of tick 12
 
@@ -11,7 +11,6 @@ delivered again is seen to be there. Readers skip names that begin with an under
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import uuid
@@ -26,13 +25,14 @@ from headwater.sinks.folder import Folder, split_place
 from headwater.sinks.parts import missing
 from headwater.sinks.spark_files import as_delivered, write_parquet
 from headwater.sinks.tables import arrow_schema, check_names, to_table
+from headwater.state.sealed import ANSWERS, seal, unseal, version_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-RECORD = "_headwater.json"
+RECORD = ANSWERS
 STAGED = "_staged"
-_VERSION = 1
+_VERSION = 2
 _TICK = re.compile(r"tick-(\d+)-")
 
 
@@ -59,7 +59,7 @@ class FileSink(Sink):
     def __init__(self, place: str | os.PathLike[str], format_: FileFormat) -> None:
         self.folder, self.format = Folder(place), format_
         self.takes_frames = isinstance(format_, ParquetFormat)  # Spark's way to write values as texts is not ours
-        self._last = -1
+        self.last_tick = -1
 
     def open(self, output: Output) -> None:
         super().open(output)
@@ -67,10 +67,10 @@ class FileSink(Sink):
         self.format.check(arrow_schema(output))
         (self.folder / STAGED).make()
         if self.folder.exists(RECORD):
-            self._last = self._checked(self.folder.read(RECORD).to_pybytes())
+            self.last_tick = self._checked(self.folder.read(RECORD).to_pybytes())
         else:
             self._claim()
-        self._clean(self._last)
+        self._clean(self.last_tick)
 
     def stager(self) -> Stager:
         return FileStager(self.output, self.folder, self.format)
@@ -88,11 +88,11 @@ class FileSink(Sink):
         return paths
 
     def deliver(self, tick: int, parts: Sequence[Staged], frontier: int) -> None:
-        if tick > self._last:
+        if tick > self.last_tick:
             for number, part in enumerate(parts):
                 self._deliver_part(part, f"tick-{tick:08d}-{number:04d}{self.format.extension}")
             self._write_record(tick, frontier)
-            self._last = tick
+            self.last_tick = tick
         self._clean(tick)
 
     def describe(self) -> dict[str, Any]:
@@ -136,17 +136,25 @@ class FileSink(Sink):
 
     def _write_record(self, tick: int, frontier: int | None) -> None:
         record = {"version": _VERSION, **self._identity(), "last_tick": tick, "frontier": frontier}
-        self.folder.replace(RECORD, json.dumps(record, indent=1).encode())
+        record["timestamps"] = self.output.timestamps
+        self.folder.replace(RECORD, seal(record, indent=1))
 
     def _checked(self, found: bytes) -> int:
         """The last complete tick, if the folder is this query's."""
+        record: dict[str, Any] = {}
+        last = -1
         try:
-            record = json.loads(found)
+            record = unseal(found)
             last, version = int(record["last_tick"]), int(record["version"])
         except (ValueError, KeyError, TypeError) as problem:
-            raise StateError(
-                "SINK_DAMAGED", f'"{self.folder}/{RECORD}" cannot be read', detail=repr(problem)
-            ) from problem
+            version = version_of(found, "version")
+            if version is None or version >= _VERSION:
+                raise StateError(
+                    "SINK_DAMAGED",
+                    f'"{self.folder}/{RECORD}" cannot be read',
+                    detail=str(problem),
+                    hint="Put it back from a copy, or write into a new folder.",
+                ) from problem
         if version != _VERSION:
             raise StateError(
                 "SINK_VERSION",

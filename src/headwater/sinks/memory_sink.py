@@ -15,6 +15,7 @@ import pyarrow as pa
 from attrs import evolve, frozen
 
 from headwater.errors import InputError
+from headwater.language.emission import ON_CLOSE, ON_START
 from headwater.model.delta import Delta
 from headwater.model.durations import instants_in
 from headwater.model.history import History
@@ -50,6 +51,7 @@ class MemorySink(Sink):
     guarantee = Guarantee.EXACTLY_ONCE
 
     takes_changes = True
+    emission = ON_START
 
     def __init__(self, *, keep: str | timedelta | int | None = None) -> None:
         self._wanted = keep
@@ -60,11 +62,11 @@ class MemorySink(Sink):
 
     def open(self, output: Output) -> None:
         super().open(output)
-        check_names(output)
         wanted = self._wanted
         self._keep = None if wanted is None else instants_in(wanted, timestamps=output.timestamps, what="keep")
         # What a tick takes back may have been forgotten; rows are shown as final ones whatever they were.
-        self._shown = evolve(output, speculative=False)
+        self._shown = evolve(output, speculative=False, emission=ON_CLOSE)
+        check_names(output if output.speculative else self._shown)
         self._kept, self._last = _Kept(), -1
 
     def stager(self) -> Stager:
@@ -168,7 +170,7 @@ class MemorySink(Sink):
         return delta.filter(delta.weight > 0)
 
     def _rows(self, delta: Delta) -> pa.Table:
-        return final_rows(self._shown, delta)
+        return final_rows(self._shown, delta, any_year=True)
 
     # -- forgetting -------------------------------------------------------------------------------------------------
 

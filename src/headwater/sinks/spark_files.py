@@ -36,7 +36,7 @@ def as_delivered(frame: DataFrame, output: Output, tick: int) -> DataFrame:
         for name, type_ in frame.select(*map(_quoted, output.schema.names)).dtypes
     ]
     times = [f"{_instant(output, name)} AS {name}" for name in (START, END)]
-    if not output.speculative:
+    if not output.changelog:
         return frame.selectExpr(*columns, *times)
     nothing = "TIMESTAMP_NTZ" if output.timestamps else "BIGINT"
     return frame.selectExpr(

@@ -14,7 +14,7 @@ from headwater.model.arrays import Int64Array
 from headwater.model.delta import Delta
 from headwater.model.identity import identify
 from headwater.model.schema import END, START
-from headwater.model.time import INFINITY
+from headwater.model.time import BEGINNING, INFINITY
 from headwater.sinks.base import Output
 
 OP, NEW_END, TICK = "_op", "_new_end", "_tick"
@@ -46,7 +46,7 @@ def arrow_schema(output: Output) -> pa.Schema:
     instant = instant_type(output)
     payload = [pa.field(f.name, f.type, f.nullable) for f in output.schema]
     start, end = pa.field(START, instant, nullable=False), pa.field(END, instant)
-    if not output.speculative:
+    if not output.changelog:
         return pa.schema([*payload, start, end])
     op, tick = pa.field(OP, pa.string(), nullable=False), pa.field(TICK, pa.int64(), nullable=False)
     return pa.schema([op, *payload, start, end, pa.field(NEW_END, instant), tick])
@@ -68,23 +68,25 @@ def check_names(output: Output) -> None:
 # -- conversions ------------------------------------------------------------------------------------------------------
 
 
-def to_table(output: Output, delta: Delta, tick: int) -> pa.Table:
-    """A consolidated delta as the output's table."""
-    return changelog(output, delta, tick) if output.speculative else final_rows(output, delta)
+def to_table(output: Output, delta: Delta, tick: int, *, any_year: bool = False) -> pa.Table:
+    """A consolidated delta as the output's table; ``any_year``: also times that others could not read."""
+    if output.changelog:
+        return changelog(output, delta, tick, any_year=any_year)
+    return final_rows(output, delta, any_year=any_year)
 
 
-def final_rows(output: Output, delta: Delta) -> pa.Table:
+def final_rows(output: Output, delta: Delta, *, any_year: bool = False) -> pa.Table:
     """One row for each copy that a delta of a final answer adds, with its lifetime."""
     assert not len(delta) or delta.weight.min() > 0, f"the final answer of {output.query} takes rows back"
     rows = _copies(delta.weight)
     columns, start, end = delta.columns, delta.start, delta.end
     if rows is not None:
         columns, start, end = _taken(columns, rows), start[rows], end[rows]
-    times = [_instants(output, start), _instants(output, end)]
+    times = [_instants(output, t, any_year=any_year) for t in (start, end)]
     return _table(arrow_schema(output), [*columns, *times])
 
 
-def changelog(output: Output, delta: Delta, tick: int) -> pa.Table:
+def changelog(output: Output, delta: Delta, tick: int, *, any_year: bool = False) -> pa.Table:
     """The changes of a delta, as ``Delta.to_elements`` tells them.
 
     What goes and what comes of one row and start is one change of its end, in the order of the ends; what goes alone is
@@ -98,7 +100,8 @@ def changelog(output: Output, delta: Delta, tick: int) -> pa.Table:
     op = pa.DictionaryArray.from_arrays(pa.array(is_adjust.astype(np.int8)), pa.array([INSERT, ADJUST]))
     unused = np.full(len(come), INFINITY, np.int64)  # an insert has no other end, and infinity is NULL
     start, end = delta.start[rows], delta.end[rows]
-    times = [_instants(output, t) for t in (start, end, np.concatenate([new_end, unused]))]
+    ends = np.concatenate([new_end, unused])
+    times = [_instants(output, t, any_year=any_year) for t in (start, end, ends)]
     ticks = pa.array(np.full(len(rows), tick, np.int64))
     return _table(arrow_schema(output), [op.cast(pa.string()), *_taken(delta.columns, rows), *times, ticks])
 
@@ -154,11 +157,11 @@ def _table(schema: pa.Schema, columns: Sequence[pa.Array]) -> pa.Table:
 # -- instants ---------------------------------------------------------------------------------------------------------
 
 
-def _instants(output: Output, instants: Int64Array) -> pa.Array:
-    """The instants as a column; the end of time is NULL."""
+def _instants(output: Output, instants: Int64Array, *, any_year: bool) -> pa.Array:
+    """The instants as a column; the end of time is NULL. ``any_year``: nobody else must be able to read them."""
     endless = instants == INFINITY
     mask = endless if endless.any() else None
-    if output.timestamps:
+    if output.timestamps and not any_year:
         _check_range(output, instants, endless)
     numbers = pa.array(instants, mask=mask)
     return numbers.view(TIMESTAMP) if output.timestamps else numbers
@@ -177,7 +180,7 @@ def _check_range(output: Output, instants: Int64Array, endless: np.ndarray) -> N
 
 def instant_of(output: Output, at: object) -> int:
     """An instant as the user gives it: a number, or for TIMESTAMPs a datetime or its text (without a zone: as stored)."""
-    if isinstance(at, int | np.integer) and not isinstance(at, bool):
+    if isinstance(at, int | np.integer) and not isinstance(at, bool) and BEGINNING <= at <= INFINITY:
         return int(at)
     if not output.timestamps:
         raise InputError(

@@ -134,15 +134,33 @@ def flag(value: Any) -> bool:
     return value
 
 
-def count(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, Decimal)) or value != int(value) or value < 1:
-        raise WrongArgumentError("a whole number from 1 on")
-    return int(value)
+def between(least: int, most: int) -> Convert:
+    def convert(value: Any) -> int:
+        number = _number(value)
+        if number is None or not least <= number <= most:
+            raise WrongArgumentError(f"a whole number from {least} to {most}")
+        return number
+
+    return convert
+
+
+count = between(1, 10**15)
+"""Rows or events."""
+rate = between(1, 10**9)
+"""So many a second."""
+port = between(1, 65_535)
 
 
 def whole(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, Decimal)) or value != int(value):
+    number = _number(value)
+    if number is None:
         raise WrongArgumentError("a whole number")
+    return number
+
+
+def _number(value: Any) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, (int, Decimal)) or value != int(value):
+        return None
     return int(value)
 
 

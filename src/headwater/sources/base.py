@@ -1,8 +1,9 @@
 """What a source is.
 
-A source says how Spark streams it: either as *splits*, small rows that name pieces of the input, which the tasks then read
-themselves as Arrow (no row of it ever becomes a row of the JVM), or as *rows*, any streaming DataFrame. Spark owns offsets,
-replay and rate limits of both. Without Spark, ``poll`` gives the splits.
+Either the engine asks it for what is new, and it gives *splits*, small values that name pieces of the input: tasks of Spark,
+or the process itself, read them as Arrow (no row of it ever becomes a row of the JVM). How far it has been read is an
+offset, which the engine keeps with its own state. Or it has *rows*, any streaming DataFrame: then Spark owns offsets,
+replay and rate limits.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import pyarrow as pa
 
 from headwater.model.schema import Schema
+from headwater.state.store import Store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 Malformed = Literal["fail", "divert"]
 
 Split = dict[str, Any]
-"""A piece of input that one task reads: plain values only (it goes through JSON and through Spark rows)."""
+"""A piece of input that one task reads: plain values only (it goes through Spark rows as JSON)."""
 
 
 class BadRows(NamedTuple):
@@ -38,7 +40,7 @@ class BadRows(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """What a reader found: good rows with the declared columns and types, and the rows that are no such thing."""
+    """What a reader found: good rows with the declared columns that are there, and the rows that are no such thing."""
 
     rows: pa.RecordBatch
     bad: BadRows | None = None
@@ -48,6 +50,10 @@ class Piece(NamedTuple):
     """What names the place that they came from, for messages: a file, a range of events."""
     promise: int | None = None
     """The source's own word that nothing before this instant comes any more."""
+    first: int | None = None
+    """The number of the first row, where rows are counted: those that are pushed by hand."""
+    missing: tuple[tuple[str, str], ...] = ()
+    """Columns that are NULL because they are not there, each with the one that may have been meant, "" if none."""
 
 
 class Span(NamedTuple):
@@ -89,6 +95,8 @@ class Polled(NamedTuple):
     """JSON values."""
     finished: bool = False
     """Nothing will ever come any more."""
+    looked: bool = True
+    """Has it looked for what is new? Not where looking takes long and was done just now."""
 
 
 class Source(ABC):
@@ -106,19 +114,12 @@ class Source(ABC):
     malformed: Malformed = "fail"
     """What becomes of rows that are not what the stream declares."""
 
-    def splits(self, spark: SparkSession) -> DataFrame | None:
-        """A streaming DataFrame with one column ``split`` (STRING, JSON of a Split); None for a source of rows.
-
-        These may be coarse, a whole file each: the driver gives those of a batch to ``cut`` before tasks read them.
-        """
-        return None
-
     def cut(self, splits: Sequence[Split]) -> list[Split]:
         """Finer splits of the same rows in the same order, so that several tasks share what is large."""
         return list(splits)
 
     def rows(self, spark: SparkSession) -> DataFrame | None:
-        """A streaming DataFrame of rows as they come; None for a source of splits."""
+        """A streaming DataFrame of rows as they come; None for a source that is asked for splits."""
         return None
 
     def native_batch(self, spark: SparkSession, splits: Sequence[Split]) -> DataFrame | None:
@@ -135,17 +136,18 @@ class Source(ABC):
         """
         return None
 
-    def ends_with(self, splits: Sequence[Split]) -> bool:
-        """Does the stream end with these splits? On Spark only the splits of a batch can tell."""
-        return False
-
     def poll(self, offset: Any, rows: int) -> Polled:
-        """Without Spark: about so many rows at most since the offset (None: from the beginning)."""
+        """Splits with about so many rows at most since the offset (None: from the beginning).
+
+        These may be coarse, a whole file each: they are given to ``cut`` before tasks read them.
+        """
         raise NotImplementedError
 
-    def between(self, start: Any, end: Any) -> Sequence[Split]:
-        """Without Spark, after a crash: the splits from one offset to another, the same rows as when they were polled."""
-        raise NotImplementedError
+    def look_again(self) -> None:  # noqa: B027 - most look whenever they are asked
+        """The next time it is asked, it must look for what is new."""
+
+    def remember_in(self, store: Store) -> None:  # noqa: B027 - most need not much
+        """Where offsets may keep what is too much for them, as segments that they describe."""
 
     def split_rows(self, split: Split) -> int | None:
         """About how many rows a split has, if that is known without reading it."""

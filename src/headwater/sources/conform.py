@@ -6,13 +6,14 @@ text is read as what is declared. A value that cannot be converted exactly makes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.language.text import closest
 from headwater.language.types import duckdb_name
 from headwater.model.arrays import BoolArray
 from headwater.model.schema import Field, Schema, sql_name
@@ -37,24 +38,62 @@ class Conformed(NamedTuple):
     reasons: pa.Array | None
 
 
-def find_columns(names: Sequence[str], schema: Schema) -> list[int]:
-    """Where the declared columns are among the names: exactly so, else without regard to case."""
-    exact = {name: i for i, name in reversed(list(enumerate(names)))}
-    folded = {name.casefold(): i for i, name in reversed(list(enumerate(names)))}
-    places = [exact.get(f.name, folded.get(f.name.casefold(), -1)) for f in schema]
-    missing = [f.name for f, place in zip(schema, places, strict=True) if place < 0]
+def find_column(name: str, names: Sequence[str]) -> int:
+    """Where a declared column is among the names, the same for every format: exactly so, else without regard to case.
+
+    -1: nowhere. Raises ``UnfitError`` if several could be meant.
+    """
+    found = [i for i, other in enumerate(names) if other == name]
+    found = found or [i for i, other in enumerate(names) if other.casefold() == name.casefold()]
+    if len(found) > 1:
+        raise UnfitError(f'column "{name}" may be any of {", ".join(names[i] for i in found)}')
+    return found[0] if found else -1
+
+
+def find_columns(names: Sequence[str], schema: Schema, *, required: Collection[str] | None = None) -> list[int]:
+    """Where the declared columns are among the names. Raises ``UnfitError`` if one is missing.
+
+    ``required``: these must be there, and those that are NOT NULL; others, as long as any is there, may be missing (-1), and
+    are NULL then, as in Spark. None: all must be.
+    """
+    places = [find_column(f.name, names) for f in schema]
+    missing = [f for f, place in zip(schema, places, strict=True) if place < 0]
+    if required is not None and len(missing) < len(places):
+        missing = [f for f in missing if not f.nullable or f.name in required]
     if missing:
-        columns = ", ".join(f'"{m}"' for m in missing)
+        columns = ", ".join(f'"{m.name}"' for m in missing)
         found = f"the columns are {', '.join(names)}" if names else "there are no columns"
         raise UnfitError(f"{'column' if len(missing) == 1 else 'columns'} {columns} missing; {found}")
     return places
 
 
-def conform(batch: pa.RecordBatch, schema: Schema, *, formats: Sequence[str] = (), base64: bool = False) -> Conformed:
-    """The declared columns of a batch, in order. Raises ``UnfitError`` if a column is missing or of a foreign type."""
-    places = find_columns(batch.schema.names, schema)
+def missing_columns(names: Sequence[str], schema: Schema) -> dict[str, str]:
+    """Columns that are not among the names, each with the one that may have been meant, "" if there is none."""
+    there = {name.casefold() for name in names}
+    missing = [f.name for f in schema if f.name.casefold() not in there]
+    if not missing:
+        return {}
+    declared = {f.name.casefold() for f in schema}
+    others = [name for name in names if name.casefold() not in declared]
+    return {name: closest(name, others) or "" for name in missing}
+
+
+def conform(
+    batch: pa.RecordBatch,
+    schema: Schema,
+    *,
+    formats: Sequence[str] = (),
+    base64: bool = False,
+    required: Collection[str] | None = None,
+) -> Conformed:
+    """The declared columns of a batch, in order. Raises ``UnfitError`` if one is of a foreign type, or missing though
+    ``required`` (see ``find_columns``)."""
+    places = find_columns(batch.schema.names, schema, required=required)
     columns, reasons = [], None
     for field, place in zip(schema, places, strict=True):
+        if place < 0:
+            columns.append(pa.nulls(batch.num_rows, field.type))
+            continue
         column = batch.column(place)
         values, failed = convert(column, field, formats=formats, base64=base64)
         columns.append(values)

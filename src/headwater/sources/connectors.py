@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from attrs import evolve
 
 from headwater.errors import InputError
 from headwater.language.catalog import Stream
 from headwater.language.text import did_you_mean
-from headwater.model.schema import sql_name
+from headwater.model.schema import Schema, sql_name
 from headwater.sources import arguments as kinds
 from headwater.sources.arguments import Arguments, Parameter
 from headwater.sources.base import Source
@@ -113,15 +114,18 @@ def _files(stream: Stream, given: Arguments, base: Path, values: dict[str, Any],
         hint = "Make it; files may come later." if what == "the folder" else "Make the file, or name its folder."
         raise given.error("NO_SUCH_FOLDER", f'{what} "{folder_of(path)}" does not exist', hint)
     follow = values["follow"] if values["follow"] is not None else not is_file(path)
+    answers = "timestamps" if stream.has_unit else "numbers"
+    columns = (evolve(f, nullable=f.nullable and f.name not in stream.clocked) for f in stream.brought)
     return FileSource(
         path,
-        stream.brought,
+        Schema(tuple(columns)),
         format_,
         malformed=values["malformed"],
         rows_per_tick=values["rows_per_tick"],
         follow=follow,
         max_age=values["max_age"],
         optional=stream.optional,
+        answers=answers if stream.changes is not None and not stream.has_events else None,
     )
 
 
@@ -129,7 +133,7 @@ def _nexmark(stream: Stream, given: Arguments, base: Path) -> Source:
     values = given.bound(
         (
             Parameter("kind", kinds.one_of("person", "auction", "bid"), required=True, place=0),
-            Parameter("rate", kinds.count, default=10_000),
+            Parameter("rate", kinds.rate, default=10_000),
             Parameter("events", kinds.count),
             Parameter("seed", kinds.whole, default=1),
             Parameter("disorder", kinds.duration, default=0),
@@ -151,7 +155,7 @@ def _nexmark(stream: Stream, given: Arguments, base: Path) -> Source:
 
 def _rate(stream: Stream, given: Arguments, base: Path) -> Source:
     values = given.bound(
-        (Parameter("rows_per_second", kinds.count, default=1, place=0), Parameter("rows", kinds.count), _ROWS_PER_TICK)
+        (Parameter("rows_per_second", kinds.rate, default=1, place=0), Parameter("rows", kinds.count), _ROWS_PER_TICK)
     )
     if stream.brought.types != RATE_SCHEMA.types:
         raise given.error(
@@ -171,7 +175,7 @@ def _socket(stream: Stream, given: Arguments, base: Path) -> Source:
     values = given.bound(
         (
             Parameter("host", kinds.text, required=True, place=0),
-            Parameter("port", kinds.count, required=True, place=1),
+            Parameter("port", kinds.port, required=True, place=1),
             Parameter("format", kinds.one_of("text", "csv", "json")),
             Parameter("delimiter", kinds.one_character, default=","),
             _MALFORMED,

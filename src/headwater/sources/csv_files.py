@@ -10,10 +10,17 @@ from attrs import evolve, frozen
 
 from headwater.model.schema import Schema
 from headwater.sources.base import Malformed, Piece, Reader, Split
-from headwater.sources.conform import UnfitError, find_columns
+from headwater.sources.conform import UnfitError, find_columns, missing_columns
 from headwater.sources.csv_text import CsvText, ParsedText
 from headwater.sources.file_formats import NO_COLUMNS, FileFormat
-from headwater.sources.line_blocks import cut_lines, first_line, lines_before, read_blocks, sampled_row_bytes
+from headwater.sources.line_blocks import (
+    DamagedFileError,
+    cut_lines,
+    first_line,
+    lines_before,
+    read_blocks,
+    sampled_row_bytes,
+)
 from headwater.sources.malformed import bad_rows, unreadable
 from headwater.sources.spark_types import guarded, spark_type
 
@@ -96,23 +103,37 @@ class CsvReader(Reader):
     """Columns that a header may have besides the declared ones."""
 
     def read(self, split: Split) -> Iterator[Piece]:
+        return as_far_as_whole(split["path"], self.text.schema, self._pieces(split))
+
+    def _pieces(self, split: Split) -> Iterator[Piece]:
         path = split["path"]
         first = first_line(path) if self.header else pa.py_buffer(b"")
         names = self.text.header(first) if self.header else self.text.schema.names
         empty = pa.RecordBatch.from_pylist([], schema=self.text.schema.to_arrow())
         try:
-            find_columns(names, self.text.schema)
+            places = find_columns(names, self.text.schema, required=())
         except UnfitError as problem:
             if first.size and split.get("start", 0) == 0:  # once a file; an empty file has nothing to say
                 shown = bytes(first).decode("utf-8", "replace").rstrip("\r\n")
                 yield Piece(empty, unreadable(path, str(problem), shown, line=1), where=path)
             return
-        there = tuple(f for f in self.optional if f.name in names) if self.header else ()
-        text = evolve(self.text, schema=Schema((*self.text.schema.fields, *there)))
+        there = [f for f, place in zip(self.text.schema, places, strict=True) if place >= 0]
+        there += [f for f in self.optional if f.name in names] if self.header else []
+        text = evolve(self.text, schema=Schema(tuple(there)))
+        missing = tuple(missing_columns(names, self.text.schema).items())
         for start, block in read_blocks(split, whole=self.text.multiline):
             lines = block.slice(first.size) if start == 0 else block
             found = text.parse(lines, names)
-            yield piece_of(path, found, max(start, first.size))
+            yield piece_of(path, found, max(start, first.size))._replace(missing=missing)
+
+
+def as_far_as_whole(path: str, schema: Schema, pieces: Iterator[Piece]) -> Iterator[Piece]:
+    """The rows before a damage; all the rest of the file is one bad row."""
+    try:
+        yield from pieces
+    except DamagedFileError as problem:
+        empty = pa.RecordBatch.from_pylist([], schema=schema.to_arrow())
+        yield Piece(empty, unreadable(path, str(problem)), where=path)
 
 
 def piece_of(path: str, found: ParsedText, start: int) -> Piece:

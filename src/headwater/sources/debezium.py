@@ -77,10 +77,17 @@ class Events:
                 parts = parts.append_column(field.name, pa.nulls(rows, field.type))
             schema = Schema(tuple(f if f.name in self.key else Field(f.name, f.type) for f in self.row))
         try:
-            found, reasons = conform(parts, schema)
+            found, reasons = conform(parts, schema, required={*self.key, self.time})
         except UnfitError as problem:
             raise UnfitError(f'"{name}": {problem}') from None
         return _Image(name, found, valid(column), reasons)
+
+    def image_columns(self, batch: pa.RecordBatch) -> list[str]:
+        """Those that rows have after their change; the declared ones where there is none."""
+        column = _envelope(batch).get("after")
+        if column is None or not pa.types.is_struct(column.type):
+            return list(self.row.names)
+        return [column.type.field(i).name for i in range(column.type.num_fields)]
 
     # -- times -------------------------------------------------------------------------------------------------------
 

@@ -37,7 +37,7 @@ class FileFormat(ABC):
 
     @abstractmethod
     def cut(self, split: Split, rows: int) -> list[Split]:
-        """Parts of about so many rows, with ``rows``; from ``start`` on if the split has one."""
+        """Parts of about so many rows, with ``rows``; from ``start`` to ``end`` if the split has them."""
 
     @abstractmethod
     def row_bytes(self, path: str) -> float | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fnmatch import fnmatch
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -107,6 +107,17 @@ def list_files(path: str) -> list[FoundFile]:
     return sorted(found, key=lambda f: (f.modified, f.path))
 
 
+def name_matcher(path: str) -> Callable[[str], bool] | None:
+    """Which names of its folder a path stands for; None: it goes deeper than one folder."""
+    pattern = local_path(path)
+    if not has_glob(path):
+        return lambda name: True
+    if _depth(pattern) > _depth(local_path(folder_of(path))) + 1:
+        return None
+    wanted = list(_braces(pattern.rsplit("/", 1)[-1]))
+    return lambda name: any(fnmatch(name, want) for want in wanted)
+
+
 def exists(path: str) -> bool:
     """Is there something to read from, now or later?"""
     system, inside = file_system(folder_of(path))
@@ -119,7 +130,7 @@ def is_file(path: str) -> bool:
 
 
 def is_data(path: str) -> bool:
-    return not PurePosixPath(path).name.startswith((".", "_"))
+    return not path.rpartition("/")[2].startswith((".", "_"))
 
 
 def _matches(path: str, pattern: str) -> bool:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headwater.sources.base import Polled, Source, Split
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 SPLIT_NUMBERS = 250_000
 """A task makes up to so many at once."""
@@ -51,27 +48,17 @@ class GeneratedSource(Source):
         if self.numbers is not None:
             last = min(last, self.numbers)
         last = max(last, next_)
-        after = {"next": last, "began": began}
-        splits = self.between({"next": next_, "began": began}, after)
-        return Polled(splits, after, finished=self.numbers is not None and last >= self.numbers)
-
-    def between(self, start: Any, end: Any) -> list[Split]:
-        cuts = [*range(start["next"], end["next"], SPLIT_NUMBERS), end["next"]]
-        return [{"from": a, "to": b, **self._known(end["began"])} for a, b in pairwise(cuts)]
+        cuts = [*range(next_, last, SPLIT_NUMBERS), last]
+        splits: list[Split] = [{"from": a, "to": b, **self._known(began)} for a, b in pairwise(cuts)]
+        return Polled(
+            splits, {"next": last, "began": began}, finished=self.numbers is not None and last >= self.numbers
+        )
 
     def total_rows(self) -> int | None:
         return None if self.numbers is None else self.rows_of(0, self.numbers)
 
-    def ends_with(self, splits: Sequence[Split]) -> bool:
-        return self.numbers is not None and any(split["to"] >= self.numbers for split in splits)
-
     def split_rows(self, split: Split) -> int:
         return self.rows_of(split["from"], split["to"])
-
-    def splits(self, spark: SparkSession) -> DataFrame:
-        from headwater.sources.polled_stream import polled_splits
-
-        return polled_splits(spark, self, self.rows_per_tick)
 
     def _beginning(self, now: int) -> tuple[int, int]:
         if self.since is None or not self.paced:

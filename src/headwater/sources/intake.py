@@ -24,7 +24,7 @@ from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY, render
 from headwater.sources.base import BadRows, Malformed, Piece, Source
 from headwater.sources.columns import coalesce, nulls, valid, where
-from headwater.sources.conform import UnfitError, conform, find_columns, first_reasons
+from headwater.sources.conform import UnfitError, conform, find_columns, first_reasons, missing_columns
 from headwater.sources.debezium import Events
 from headwater.sources.element_rows import decode_elements, has_elements
 from headwater.sources.malformed import all_bad_rows, bad_row_error, bad_rows, rows_as_text, unreadable
@@ -41,6 +41,8 @@ class Taken(NamedTuple):
     bad: BadRows
     seen: list[Seen]
     """One a partition; the counts of late and bad rows are in the first."""
+    missing: dict[str, str]
+    """By column that is NULL because it is not there: what to tell the user."""
 
 
 @frozen
@@ -117,7 +119,14 @@ class Intake:
             late = timed.filter(behind).whole()
             timed, diverted = self._without_late(timed, behind, frontier)
         delta = Delta(self.schema, timed.rows.columns, timed.start, timed.end, timed.weight)
-        return Taken(delta, diverted, bad, self._seen(piece, timed, late, found, len(bad.reason)))
+        missing = self._missing(piece) if len(delta) else {}
+        return Taken(delta, diverted, bad, self._seen(piece, timed, late, found, len(bad.reason)), missing)
+
+    def check(self, piece: Piece) -> None:
+        """Raises BAD_ROW, as ``take`` would; nothing is taken."""
+        bad = self._judged(piece, 0)[1] if self.bad == "fail" else None
+        if bad is not None:
+            raise bad_row_error(self.stream, bad)
 
     # -- columns and times -------------------------------------------------------------------------------------------
 
@@ -133,12 +142,13 @@ class Intake:
             return found, None
         wrong = valid(found.reasons)
         text = rows_as_text(batch.filter(pa.array(wrong)))
-        return found, bad_rows(piece.where, None, found.reasons.drop_null(), text)
+        numbers = None if piece.first is None else pa.array(np.flatnonzero(wrong) + piece.first)
+        return found, bad_rows(piece.where, numbers, found.reasons.drop_null(), text)
 
     def _decoded(self, batch: pa.RecordBatch, now: int) -> Decoded:
         if self.events is not None:
             return self.events.decode(batch)
-        rows, reasons = conform(self._filled(batch, now), self.schema)
+        rows, reasons = conform(self._filled(batch, now), self.schema, required=self._required)
         if self.time is not None:
             return self._stamped(batch, rows, reasons)
         if has_elements(batch):
@@ -153,6 +163,24 @@ class Intake:
         timed = at_instants(rows, np.full(batch.num_rows, now, np.int64)).filter(kept)
         # What comes in a later tick is stamped later.
         return Decoded(timed, reasons, promise=now + 1 if batch.num_rows else BEGINNING)
+
+    @property
+    def _required(self) -> set[str]:
+        """Columns that clauses speak of: without them a row cannot be placed in time."""
+        return {c for c in (self.time, self.partition, self.heartbeat, self.sent) if c is not None}
+
+    def _missing(self, piece: Piece) -> dict[str, str]:
+        names, filled = piece.rows.schema.names, (ARRIVED, ORIGINAL)
+        declared = Schema(tuple(f for f in self.schema if f.name not in filled))
+        if self.events is not None:
+            names, declared = self.events.image_columns(piece.rows), self.events.row
+        found = missing_columns(names, declared) | dict(piece.missing)
+        return {column: self._missing_text(column, near, piece.where) for column, near in found.items()}
+
+    def _missing_text(self, column: str, near: str, where: str) -> str:
+        place = f' ("{where}")' if where else ""
+        meant = f' Did you mean "{near}", which they have and the declaration does not?' if near else ""
+        return f'stream "{self.stream}": there are rows without column "{column}"{place}, so it is NULL in them.{meant}'
 
     def _filled(self, batch: pa.RecordBatch, now: int) -> pa.RecordBatch:
         """With the columns that are the engine's to fill in, whatever the source has there."""

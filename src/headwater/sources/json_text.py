@@ -6,14 +6,15 @@ import re
 
 import numpy as np
 import pyarrow as pa
-from attrs import frozen
+from attrs import evolve, field, frozen
 from pyarrow import json
 
 from headwater.model.schema import Field, Schema, sql_name
 from headwater.operators.expression import connection
 from headwater.sources.columns import coalesce, nulls, valid, where
-from headwater.sources.conform import conform, first_reasons
+from headwater.sources.conform import Conformed, conform, first_reasons
 from headwater.sources.csv_text import ParsedText
+from headwater.sources.json_keys import Spellings, as_declared, other_spellings, spelled_fields
 from headwater.sources.text_lines import TextLines, count_lines, is_utf8
 
 _ROW = re.compile(r" in row \d+$")
@@ -25,21 +26,53 @@ _NO_OBJECT = "WHEN top <> 'OBJECT' THEN 'this is no JSON object'"
 class JsonText:
     """How lines are read: a key that is not there is NULL, keys that are not declared are left out.
 
+    A key is a column's if it is spelled so, or else in no other way than in upper and lower case, as in every format.
+
     TIMESTAMP and DATE are strings in ISO 8601, BINARY is base64, DECIMAL a number or a string.
     """
 
     schema: Schema
     formats: tuple[str, ...] = ()
+    """strptime patterns for TIMESTAMP and DATE, beside ISO 8601."""
+    exact: frozenset[str] = frozenset()
+    """Columns whose keys are not looked for in other spellings."""
+    spellings: Spellings = field(factory=dict, eq=False)
+    """How else keys are spelled in the lines of the moment."""
 
     def parse(self, block: pa.Buffer) -> ParsedText:
         if count_lines(block) == 0:
-            return ParsedText(pa.RecordBatch.from_pylist([], schema=self._read_schema()))
+            return ParsedText(pa.RecordBatch.from_pylist([], schema=pa.schema(self._read_fields())))
         batch = self._typed(block) if is_utf8(block) else None
+        # A key that seems to be missing may be there in another spelling.
+        sought = self._looked_for() if not isinstance(batch, pa.RecordBatch) else self._with_nulls(batch)
+        spellings = other_spellings(block, [name for f in sought for name in _names(f)])
+        spelled = evolve(self, spellings=spellings)
+        if spellings:
+            batch = spelled._typed(block)
         if isinstance(batch, pa.RecordBatch) and batch.num_rows == count_lines(block):
-            rows, reasons = conform(batch, self._nullable(), formats=self.formats, base64=True)
+            rows, reasons = spelled._conformed(batch)
             if reasons is None:
                 return ParsedText(rows)
-        return self._judged(block)
+        return spelled._judged(block)
+
+    def _looked_for(self) -> list[pa.Field]:
+        return [pa.field(f.name, f.type) for f in self.schema if f.name not in self.exact]
+
+    def _with_nulls(self, batch: pa.RecordBatch) -> list[pa.Field]:
+        """The columns of which some row has no value."""
+        return [f for f in self._looked_for() if _has_nulls(batch.column(f.name))]
+
+    def _conformed(self, batch: pa.RecordBatch) -> Conformed:
+        """What the reader has found as the columns that are declared."""
+        unclear = None
+        if self.spellings:
+            batch, unclear = as_declared(batch, self._read_fields(), self.spellings)
+        rows, reasons = conform(batch, self._nullable(), formats=self.formats, base64=True)
+        if unclear is not None and unclear.any():
+            reasons = first_reasons(
+                reasons, unclear, "several keys may be the one of a column: they differ only in case"
+            )
+        return Conformed(rows, reasons)
 
     def _judged(self, block: pa.Buffer) -> ParsedText:
         lines = TextLines(block)
@@ -56,7 +89,7 @@ class JsonText:
         batch = pa.Table.from_batches(batches).combine_chunks().to_batches()[:1]
         rows = batch[0] if batch else batches[0]
         good = left[found.good]
-        conformed, wrong = conform(rows, self._nullable(), formats=self.formats, base64=True)
+        conformed, wrong = self._conformed(rows)
         said = np.full(len(lines), None, object)
         said[left] = found.reasons
         if wrong is not None:
@@ -70,7 +103,7 @@ class JsonText:
         """What can be said of all lines at once: no JSON at all, or values of another kind in plain columns."""
         texts = lines.texts(np.ones(len(lines), np.bool_))
         texts = where(nulls(reasons), texts, "{}")
-        plain = [f for f in self.schema if _KINDS.get(_kind(f.type)) and '"' not in f.name]
+        plain = [f for f in self.schema if _KINDS.get(_kind(f.type))]
         paths = ", ".join(map(_path, plain)) or "'$'"
         checks = " ".join(_wrong_kind(f, i) for i, f in enumerate(plain, 1))
         valid_lines = connection().from_arrow(pa.table({"x": texts})).project("x, json_valid(x) AS ok")
@@ -115,7 +148,11 @@ class JsonText:
         return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
 
     def _read_schema(self) -> pa.Schema:
-        return pa.schema([pa.field(f.name, _read_type(f.type)) for f in self.schema])
+        """What Arrow looks for."""
+        return pa.schema(spelled_fields(self._read_fields(), self.spellings))
+
+    def _read_fields(self) -> list[pa.Field]:
+        return [pa.field(f.name, _read_type(f.type, texts=bool(self.formats))) for f in self.schema]
 
     def _nullable(self) -> Schema:
         """NOT NULL is the intake's concern."""
@@ -135,15 +172,34 @@ class _Found:
         self.good[low:high] = True
 
 
-def _read_type(type_: pa.DataType) -> pa.DataType:
-    """What Arrow reads it as: dates and bytes as strings."""
-    if pa.types.is_date32(type_) or pa.types.is_binary(type_):
+def _read_type(type_: pa.DataType, *, texts: bool) -> pa.DataType:
+    """What Arrow reads it as: dates and bytes as strings; timestamps too (``texts``), if they have formats of their own."""
+    if pa.types.is_date32(type_) or pa.types.is_binary(type_) or (texts and pa.types.is_timestamp(type_)):
         return pa.string()
     if pa.types.is_list(type_):
-        return pa.list_(_read_type(type_.value_type))
+        return pa.list_(_read_type(type_.value_type, texts=texts))
     if pa.types.is_struct(type_):
-        return pa.struct([(f.name, _read_type(f.type)) for f in (type_.field(i) for i in range(type_.num_fields))])
+        return pa.struct([(f.name, _read_type(f.type, texts=texts)) for f in _fields(type_)])
     return type_
+
+
+def _fields(type_: pa.DataType) -> list[pa.Field]:
+    return [type_.field(i) for i in range(type_.num_fields)]
+
+
+def _names(field: pa.Field) -> list[str]:
+    """Its name, and those inside of it."""
+    type_ = field.type
+    while pa.types.is_list(type_):
+        type_ = type_.value_type
+    inside = _fields(type_) if pa.types.is_struct(type_) else []
+    return [field.name, *(name for f in inside for name in _names(f))]
+
+
+def _has_nulls(column: pa.Array) -> bool:
+    if column.null_count or not pa.types.is_nested(column.type):
+        return bool(column.null_count)
+    return any(map(_has_nulls, column.flatten() if pa.types.is_struct(column.type) else [column.flatten()]))
 
 
 _KINDS = {
@@ -165,8 +221,9 @@ def _kind(type_: pa.DataType) -> str:
 
 
 def _path(field: Field) -> str:
-    """Where its value is, as a literal."""
-    return "'$.\"" + field.name.replace("'", "''") + "\"'"
+    """Where its value is, as a literal: a JSON pointer, in which a name is only a name, whatever stands in it."""
+    name = field.name.replace("~", "~0").replace("/", "~1").replace("'", "''")
+    return f"'/{name}'"
 
 
 def _wrong_kind(field: Field, place: int) -> str:

@@ -20,6 +20,10 @@ _SAMPLE = 1 << 18
 _COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
 
 
+class DamagedFileError(Exception):
+    """What is compressed cannot be unpacked, from some place on."""
+
+
 class Block(NamedTuple):
     """Whole lines of a file."""
 
@@ -34,13 +38,13 @@ def compression(path: str) -> str | None:
 
 def cut_lines(split: Split, rows: int, row_bytes: float) -> list[Split]:
     """Parts of about so many rows. Compressed files stay whole."""
-    start, length = split.get("start", 0), split["length"]
+    start, end = split.get("start", 0), split.get("end", split["length"])
     if compression(split["path"]):
-        return [{**split, "rows": int(length * 4 / row_bytes)}]
+        return [{**split, "rows": int(split["length"] * 4 / row_bytes)}]
     size = max(int(rows * row_bytes), _STEP)
-    if length - start <= min(size * 1.25, max(WHOLE_BYTES, size)):
-        size = max(length - start, 1)
-    cuts = [*range(start, length, size), length] if length > start else [start, length]
+    if end - start <= min(size * 1.25, max(WHOLE_BYTES, size)):
+        size = max(end - start, 1)
+    cuts = [*range(start, end, size), end] if end > start else [start, end]
     return [{**split, "start": a, "end": b, "rows": int((b - a) / row_bytes)} for a, b in pairwise(cuts)]
 
 
@@ -116,7 +120,7 @@ def _unpacked(path: str, whole: bool) -> Iterator[Block]:
     system, inside = file_system(path)
     start, rest = 0, b""
     with system.open_input_stream(inside, compression=compression(path)) as stream:
-        while chunk := stream.read(None if whole else BLOCK_BYTES):
+        while chunk := _read_on(stream, None if whole else BLOCK_BYTES):
             text = rest + chunk
             cut = text.rfind(b"\n") + 1
             if cut and not whole:
@@ -126,3 +130,11 @@ def _unpacked(path: str, whole: bool) -> Iterator[Block]:
                 rest = text
     if rest:
         yield Block(start, pa.py_buffer(rest))
+
+
+def _read_on(stream: pa.NativeFile, size: int | None) -> bytes:
+    try:
+        return stream.read(size)
+    except OSError as problem:
+        reason = str(problem).partition("\n")[0]
+        raise DamagedFileError(f"the file is damaged, or not compressed as its name says: {reason}") from None

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from headwater.errors import StreamError
-from headwater.model.schema import Schema, sql_type
+from headwater.language.put_aside import BAD_SCHEMA
+from headwater.model.schema import sql_type
 from headwater.operators.expression import connection, quote
 from headwater.sources.base import BadRows
 
-BAD_SCHEMA = Schema.of(source="STRING", line="BIGINT", reason="STRING", row="STRING")
-"""The columns of ``<stream>_bad``."""
+PUSHED = "push"
+"""What names the place of rows that were pushed by hand: they have no lines, and are counted."""
 
 _TYPES = [sql_type(name) for name in ("STRING", "BIGINT", "STRING", "STRING")]
 
@@ -52,7 +53,8 @@ def bad_batch(bad: BadRows) -> pa.RecordBatch:
 def bad_row_error(stream: str, bad: BadRows) -> StreamError:
     """What FAIL says: the first of them."""
     where, line, reason, raw = (column[0].as_py() for column in bad)
-    place = ", ".join([*([where] if where else []), *([f"line {line}"] if line is not None else [])])
+    counted = "row" if where == PUSHED else "line"
+    place = ", ".join([*([where] if where else []), *([f"{counted} {line}"] if line is not None else [])])
     shown = f"{place}: {_shortened(raw)}" if place and raw else place or _shortened(raw)
     return StreamError(
         "BAD_ROW",

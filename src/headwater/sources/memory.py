@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 from attrs import frozen
@@ -16,17 +16,15 @@ from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
 from headwater.sources.base import Malformed, Piece, Polled, Reader, Source, Split
+from headwater.sources.conform import UnfitError, find_column
 from headwater.sources.file_system import open_file
-from headwater.sources.listed_files import listed_splits
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 _PROMISE, _PARTITION = b"headwater.promise", b"headwater.partition"
 ELEMENTS = element_columns(timestamps=False)
 """What makes elements of rows."""
 Rows = Any
 """An Arrow table or batch, a pandas or polars DataFrame, a Delta, or a list of dicts or tuples."""
+_HINT = "Push an Arrow table, a DataFrame, or a list of dicts or tuples."
 
 
 @frozen
@@ -104,9 +102,6 @@ class MemorySource(Source):
         self.push(frontier=INFINITY)
         self._ended = True
 
-    def splits(self, spark: SparkSession) -> DataFrame:
-        return listed_splits(spark, str(self.folder))
-
     def poll(self, offset: Any, rows: int) -> Polled:
         next_ = offset["next"] if offset is not None else 0
         taken, held = [], 0
@@ -153,44 +148,93 @@ def as_table(rows: Rows, schema: Schema, optional: Schema = ELEMENTS) -> pa.Tabl
         return pa.Table.from_batches([rows])
     if isinstance(rows, pa.Table):
         return rows.combine_chunks()
-    if hasattr(rows, "__arrow_c_stream__"):
-        return pa.table(rows).combine_chunks()
-    if hasattr(rows, "to_numpy") and hasattr(rows, "columns"):
-        return pa.Table.from_pandas(rows, preserve_index=False)
+    try:
+        if hasattr(rows, "__arrow_c_stream__"):
+            return pa.table(rows).combine_chunks()
+        if hasattr(rows, "to_numpy") and hasattr(rows, "columns"):
+            return pa.Table.from_pandas(rows, preserve_index=False)
+    except (pa.ArrowException, TypeError, ValueError) as problem:
+        reason = str(problem).partition("\n")[0]
+        raise InputError("BAD_ROWS", f"cannot take rows from this {type(rows).__name__}", detail=reason) from None
     if isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, Sequence):
+        one = isinstance(rows, Mapping)
         raise InputError(
             "BAD_ROWS",
-            f"cannot take rows from {type(rows).__name__}",
-            hint="Push an Arrow table, a DataFrame, or a list of dicts or tuples.",
+            f"cannot take rows from {'one dict' if one else type(rows).__name__}",
+            hint="Push a list of rows: [{…}]." if one else _HINT,
         )
     return _from_python(list(rows), schema, optional)
 
 
 def _from_python(rows: list[Any], schema: Schema, optional: Schema) -> pa.Table:
     dicts = [r for r in rows if isinstance(r, Mapping)]
-    if dicts and len(dicts) < len(rows):
-        raise InputError("BAD_ROWS", "the rows are not all dicts")
-    names = [*schema.names, *(n for n in optional.names if any(n in r for r in dicts))]
-    unknown = sorted({key for r in dicts for key in r if key not in names})
+    for number, row in enumerate(rows, 1):
+        if isinstance(row, (str, bytes)) or not isinstance(row, (Mapping if dicts else Sequence)):
+            wanted = "a dict like the others" if dicts else "a dict or a tuple"
+            raise InputError("BAD_ROWS", f"row {number} is no row: {_shown(row)} is not {wanted}", hint=_HINT)
+    if not dicts:
+        return _from_tuples(rows, schema)
+    shapes: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for number, row in enumerate(rows, 1):
+        if (shape := tuple(row)) not in shapes:
+            shapes[shape] = _keys(number, shape, schema, optional)
+    spelled = [shapes[tuple(row)] for row in rows]
+    names = [
+        *schema.names,
+        *(n for n in optional.names if n not in schema.names and any(n in s for s in shapes.values())),
+    ]
+    types = {field.name: field.type for field in (*optional, *schema)}
+    pairs = list(zip(rows, spelled, strict=True))
+    columns = {name: [row[keys[name]] if name in keys else None for row, keys in pairs] for name in names}
+    return pa.table([_column(values, types[name]) for name, values in columns.items()], names)
+
+
+def _from_tuples(rows: list[Any], schema: Schema) -> pa.Table:
+    for number, row in enumerate(rows, 1):
+        if len(row) != len(schema):
+            raise InputError("BAD_ROWS", f"row {number} has {len(row)} values, not {len(schema)}", detail=_shown(row))
+    columns = [[row[i] for row in rows] for i in range(len(schema))]
+    pairs = zip(columns, schema, strict=True)
+    return pa.table([_column(values, field.type) for values, field in pairs], list(schema.names))
+
+
+def _keys(number: int, shape: tuple[Any, ...], schema: Schema, optional: Schema) -> dict[str, Any]:
+    """How rows with these keys spell the columns that they have."""
+    texts = [key for key in shape if isinstance(key, str)]
+    try:
+        found = {name: find_column(name, texts) for name in (*schema.names, *optional.names)}
+    except UnfitError as problem:
+        raise InputError("AMBIGUOUS_COLUMN", f"row {number}: {problem}") from None
+    keys = {name: texts[place] for name, place in found.items() if place >= 0}
+    unknown = [key for key in shape if key not in keys.values()]
     if unknown:
         hint = f"The columns are {', '.join(schema.names or optional.names)}."
-        raise InputError("UNKNOWN_COLUMN", f'the stream has no column "{unknown[0]}"', hint=hint)
-    if not dicts and (wrong := next((r for r in rows if len(r) != len(names)), None)) is not None:
-        raise InputError("BAD_ROWS", f"a row has {len(wrong)} values, not {len(names)}", detail=repr(wrong))
-    types = {field.name: field.type for field in (*optional, *schema)}
-    columns = [[r.get(name) for r in rows] if dicts else [r[i] for r in rows] for i, name in enumerate(names)]
-    return pa.table([_column(values, types[name], name) for values, name in zip(columns, names, strict=True)], names)
+        raise InputError("UNKNOWN_COLUMN", f"row {number}: the stream has no column {_quoted(unknown[0])}", hint=hint)
+    return keys
 
 
-def _column(values: list[Any], type_: pa.DataType, name: str) -> pa.Array:
-    try:
-        # Arrow would cut a fraction off; the intake says that it is none of the type.
-        cut = pa.types.is_integer(type_) and any(isinstance(v, float) for v in values)
-        return pa.array(values, None if cut else type_)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        pass
-    try:
-        return pa.array(values)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as problem:
-        reason = str(problem).partition("\n")[0]
-        raise InputError("BAD_VALUE", f'column "{name}" has values of different types', detail=reason) from None
+def _column(values: list[Any], type_: pa.DataType) -> pa.Array:
+    # Arrow would cut a fraction off; the intake says that it is none of the type.
+    cut = pa.types.is_integer(type_) and any(isinstance(v, float) for v in values)
+    for wanted in (None if cut else type_, None):
+        try:
+            return pa.array(values, wanted)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            pass
+    # Values of different types: as text, so that those that are none of the type are told, or kept apart, row by row.
+    return pa.array([None if v is None else _as_text(v) for v in values], pa.string())
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, (bytes, bytearray)):
+        return value.decode("utf-8", "backslashreplace")
+    return str(value)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 100 else f"{text[:100]}…"
+
+
+def _quoted(key: Any) -> str:
+    return f'"{key}"' if isinstance(key, str) else _shown(key)

@@ -12,7 +12,7 @@ from attrs import frozen
 from headwater.errors import InputError
 from headwater.model.schema import Schema
 from headwater.sources.base import Malformed, Piece, Reader, Split
-from headwater.sources.conform import UnfitError, find_columns
+from headwater.sources.conform import UnfitError, find_columns, missing_columns
 from headwater.sources.file_formats import NO_COLUMNS, FileFormat
 from headwater.sources.file_system import open_file
 from headwater.sources.malformed import unreadable
@@ -38,13 +38,14 @@ class ParquetFormat(FileFormat):
         if metadata is None:
             return [split]
         parts, start, held = [], split.get("start", 0), 0
-        for group in range(start, metadata.num_row_groups):
+        end = split.get("end", metadata.num_row_groups)
+        for group in range(start, end):
             count = metadata.row_group(group).num_rows
             if held and held + count > rows:
                 parts.append({**split, "start": start, "end": group, "rows": held})
                 start, held = group, 0
             held += count
-        return [*parts, {**split, "start": start, "end": metadata.num_row_groups, "rows": held}]
+        return [*parts, {**split, "start": start, "end": end, "rows": held}]
 
     def row_bytes(self, path: str) -> float | None:
         metadata = read_metadata(path)
@@ -75,7 +76,7 @@ class ParquetFormat(FileFormat):
 
 @frozen
 class ParquetReader(Reader):
-    """Reads the declared columns; whatever else a file has is left out. Types are the intake's concern."""
+    """Reads the declared columns that a file has; whatever else it has is left out. Types are the intake's concern."""
 
     schema: Schema
     optional: Schema = NO_COLUMNS
@@ -86,7 +87,7 @@ class ParquetReader(Reader):
         try:
             file = pq.ParquetFile(open_file(path))
             names = file.schema_arrow.names
-            columns = [names[place] for place in find_columns(names, self.schema)]
+            columns = [names[place] for place in find_columns(names, self.schema, required=()) if place >= 0]
             columns += [name for name in self.optional.names if name in names]
         except UnfitError as problem:
             yield Piece(empty, unreadable(path, str(problem)), where=path)
@@ -94,10 +95,11 @@ class ParquetReader(Reader):
         except pa.ArrowException as problem:
             yield Piece(empty, unreadable(path, f"this is no parquet file: {_first_line(problem)}"), where=path)
             return
+        missing = tuple(missing_columns(names, self.schema).items())
         groups = range(split.get("start", 0), split.get("end", file.num_row_groups))
         try:
             for batch in file.iter_batches(BATCH_ROWS, groups, columns, use_threads=False):
-                yield Piece(batch, where=path)
+                yield Piece(batch, where=path, missing=missing)
         except (pa.ArrowException, OSError) as problem:
             # The rows before the damage are given out; all the rest is one bad row.
             yield Piece(empty, unreadable(path, f"the file is damaged: {_first_line(problem)}"), where=path)

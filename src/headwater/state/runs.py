@@ -33,6 +33,10 @@ class TimeRuns(Layout):
         self.frontier = BEGINNING
         self.rows = 0
 
+    @property
+    def store(self) -> Store:
+        return self._store
+
     def append(self, columns: Columns) -> None:
         """Add rows (any order, none before the frontier); ``time`` is one of the columns."""
         count = rows_of(columns)

@@ -7,9 +7,10 @@ from typing import Self
 
 import numpy as np
 
+from headwater.kernels.sort import sort_by_time
 from headwater.model.arrays import Int64Array
 from headwater.model.time import INFINITY
-from headwater.state.columns import Columns, concat, rows_of
+from headwater.state.columns import Columns, concat, rows_of, take_column
 from headwater.state.manifest import Route, State
 from headwater.state.runs import TimeRuns
 from headwater.state.store import Store
@@ -29,7 +30,8 @@ class StartCounts(State):
 
     def add(self, start: Int64Array, weight: Int64Array) -> None:
         if len(start):
-            self._runs.append({"time": start, "weight": weight})
+            time, counted = _sums({"time": start, "weight": weight})  # very many rows may begin at one instant
+            self._runs.append({"time": time, "weight": counted})
 
     def least(self, rows: int, frontier: int) -> int:
         """The smallest start with rows; INFINITY if there is none. Rows may still come from the frontier on."""
@@ -64,7 +66,7 @@ class StartCounts(State):
 
 
 def _sums(entries: Columns) -> tuple[Int64Array, Int64Array]:
-    time, place = np.unique(entries["time"], return_inverse=True)
-    weight = np.zeros(len(time), np.int64)
-    np.add.at(weight, place, entries["weight"])
-    return time, weight
+    order = sort_by_time(entries["time"])
+    time, weight = (take_column(entries[name], order) for name in ("time", "weight"))
+    begins = np.flatnonzero(np.append(True, time[1:] != time[:-1]))
+    return time[begins], np.add.reduceat(weight, begins, dtype=np.int64)

@@ -241,6 +241,11 @@ def _failing(case: Case, seeds: int, *, thorough: bool) -> tuple[Case, str] | No
     return None
 
 
+def fresh(seed: int) -> int:
+    """The seed, moved by the environment variable HEADWATER_SEED, so that large campaigns try other cases each time."""
+    return seed + int(os.environ.get("HEADWATER_SEED", "0"))
+
+
 def scaled(count: int) -> int:
     """So many cases, times the number in the environment variable HEADWATER_CASES."""
     return max(1, round(count * float(os.environ.get("HEADWATER_CASES", "1"))))

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from headwater.algebra.nodes import Plan
 from headwater.errors import StreamError
@@ -65,13 +65,15 @@ class Trial:
     """A level between strong and middle."""
     in_levels: bool = False
     """Cut into levels as on Spark, and every tick into portions of a few rows?"""
+    opens: bool = False
+    """Do final rows go out with an open end (EMIT ON START)?"""
 
     @property
     def consistency(self) -> Consistency:
         return self.block or (MIDDLE if self.speculative else STRONG)
 
     def __str__(self) -> str:
-        form = str(self.consistency).lower()
+        form = str(self.consistency).lower() + (", on start" if self.opens else "")
         lines = [f"{form}, {self.name}, {self.shards} shard(s){', on files' if self.on_files else ''}; ticks:"]
         for i, tick in enumerate(self.ticks):
             restart = f"  then restarted on {self.restarts[i]} shard(s)" if i in self.restarts else ""
@@ -128,12 +130,14 @@ KINDS = ("as given", "reordered", "ghosts", "2 shards", "5 shards", "levels", "l
 
 
 def _trials(case: Case, kinds: Sequence[str]) -> Iterator[Trial]:
-    dice = Dice(case.seed)
+    dice, forms = Dice(case.seed), Dice(case.seed + 1)
     lasting = {n for n, s in case.streams.items() if any(INFINITY in _ends(e) for e in s)}
     prompt = is_prompt(case.plan, lasting)
     for speculative in (False, True):
         chosen = [kind for kind in kinds or [_chosen(dice, speculative=speculative)] if speculative or kind != "block"]
-        yield from (_trial(case, dice, name, speculative=speculative, look=speculative and prompt) for name in chosen)
+        for name in chosen:
+            trial = _trial(case, dice, name, speculative=speculative, look=speculative and prompt)
+            yield evolve(trial, opens=not speculative and forms.chance(50))
 
 
 def _chosen(dice: Choices, *, speculative: bool) -> str:
@@ -206,10 +210,11 @@ class _Run:
 
     def _runner(self, store: Store | None) -> Runner | StepRunner:
         if self.trial.in_levels:
-            query = Stepped("q", self.plan, consistency=self.trial.consistency)
+            query = Stepped("q", self.plan, consistency=self.trial.consistency, opens=self.trial.opens)
             return StepRunner([query], shards=self.trial.shards, portion=4)
         level = self.trial.consistency
-        return Runner({"q": self.plan}, consistency=level, store=store, shards=self.trial.shards)
+        opens = self.trial.opens
+        return Runner({"q": self.plan}, consistency=level, store=store, shards=self.trial.shards, opens=opens)
 
     def _check(self, expected: History, runner: Runner | StepRunner) -> None:
         for i, tick in enumerate(self.trial.ticks):
@@ -240,16 +245,26 @@ class _Run:
             self.plan.schema.types
         ):
             raise CheckError(f"{name}: the output has columns {step.delta.schema}, not {self.plan.schema}")
-        if not self.trial.speculative and (step.delta.consolidate().weight < 0).any():
+        if self.trial.opens:
+            self._check_ends(step.delta.consolidate(), step.frontier, name)
+        elif not self.trial.speculative and (step.delta.consolidate().weight < 0).any():
             raise CheckError(f"{name}: the strong form takes something back: {step.delta.consolidate()}")
-        if self.trial.speculative and step.frontier < min(self.frontiers.values(), default=INFINITY):
-            raise CheckError(f"{name}: the speculative form's frontier {render(step.frontier)} lags behind its inputs")
+        known = step.frontier if self.trial.speculative or self.trial.opens else runner.known["q"]
+        if known < min(self.frontiers.values(), default=INFINITY):
+            raise CheckError(f"{name}: the answer is known before {render(known)}, which lags behind the inputs")
         try:
             # Legal at its own frontier: with the right history at the end, what it once promised never changed.
             self.validator.check_delta(step.delta, step.frontier)
         except StreamError as error:
             raise CheckError(f"{name}: the output breaks the rules: {error}\n{step.delta.consolidate()}") from None
         self.output.append(step.delta)
+
+    @staticmethod
+    def _check_ends(delta: Delta, frontier: int, name: str) -> None:
+        """Nothing that was shown changes but ends that were open, each once, to one that is final."""
+        for row in delta.to_elements():
+            if isinstance(row, Adjust) and not (row.end == INFINITY and row.start < row.new_end < frontier):
+                raise CheckError(f"{name}: a row that was shown gets another end: {row}")
 
     def _history(self, when: str) -> History:
         try:

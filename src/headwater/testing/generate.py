@@ -81,7 +81,7 @@ def row(choices: Choices, schema: Schema, *, special: bool = False) -> Row:
     return tuple(value(choices, f.type, nullable=f.nullable, special=special) for f in schema)
 
 
-def stream(choices: Choices, source: Source, shape: StreamShape = StreamShape()) -> list[Element]:  # noqa: B008
+def stream(choices: Choices, source: Source, shape: StreamShape = StreamShape()) -> list[Element]:
     """A valid stream of the source; ``stable(infinity)`` is left for the runner to send."""
     maker = _Maker(choices, source, shape)
     stable_percent = choices.pick([15, 0, 40])
@@ -164,7 +164,7 @@ class _Maker:
         return removal + ends + forever
 
 
-def streams(choices: Choices, plan: Plan, shape: StreamShape = StreamShape()) -> dict[str, list[Element]]:  # noqa: B008
+def streams(choices: Choices, plan: Plan, shape: StreamShape = StreamShape()) -> dict[str, list[Element]]:
     """A stream for every source of the plan; ends at infinity only where no window would grow for ever."""
     lasting: set[str] = set()
     made = {}

@@ -65,10 +65,13 @@ class RandomSql:
     query: str
     relational: str
     windowed: tuple[Windowed, ...]
+    one_row: bool = False
+    """Does an aggregate over nothing have a row at the top and in FROM, too?"""
 
     @property
     def script(self) -> str:
-        return "\n".join([*(s.declaration() for s in self.streams), self.query])
+        settings = ["SET empty_aggregate = one_row;"] if self.one_row else []
+        return "\n".join([*settings, *(s.declaration() for s in self.streams), self.query])
 
 
 @frozen
@@ -92,9 +95,9 @@ def random_sql(choices: Choices, *, depth: int = 2) -> RandomSql:
     """A query with up to so many sub-queries inside of each other."""
     count = choices.integer(1, 3)
     streams = tuple(_stream(choices, i) for i in range(count))
-    maker = _Maker(choices, streams)
+    maker = _Maker(choices, streams, one_row=choices.chance(50))
     query = maker.query(depth)
-    return RandomSql(streams, query.ours, query.theirs, tuple(maker.windowed))
+    return RandomSql(streams, query.ours, query.theirs, tuple(maker.windowed), maker.one_row)
 
 
 def _stream(choices: Choices, number: int) -> TextStream:
@@ -104,8 +107,8 @@ def _stream(choices: Choices, number: int) -> TextStream:
 
 
 class _Maker:
-    def __init__(self, choices: Choices, streams: Sequence[TextStream]) -> None:
-        self.choices, self.streams = choices, streams
+    def __init__(self, choices: Choices, streams: Sequence[TextStream], *, one_row: bool) -> None:
+        self.choices, self.streams, self.one_row = choices, streams, one_row
         self.windowed: list[Windowed] = []
         self._aliases = 0
 
@@ -175,10 +178,11 @@ class _Maker:
         columns = [TextColumn(f"g{i}", k.type) for i, k in enumerate(keys)]
         columns += [TextColumn(f"a{i}", type_) for i, (_, type_) in enumerate(calls)]
         group = f" GROUP BY {self._grouping([k.name for k in keys])}" if keys else ""
-        # A row for nothing is what SQL gives without groups, and we do not: nobody sees it with this condition.
-        having = (
-            " HAVING COUNT(*) > 0" if not c.chance(40) else f" HAVING COUNT(*) > {c.integer(0, 1)} AND COUNT(*) < 9"
-        )
+        # A row for nothing is what SQL gives without groups. Where we do not, nobody sees it with this condition.
+        least = c.integer(-1, 1) if self.one_row and not keys else c.integer(0, 1)
+        having = " HAVING COUNT(*) > 0" if not c.chance(40) else f" HAVING COUNT(*) > {least} AND COUNT(*) < 9"
+        if self.one_row and not keys and c.chance(50):
+            having = ""
         return _both(f"SELECT {', '.join(listed)} FROM {{0}}{{1}}{group}{having}", source, where, columns=columns)
 
     def _grouping(self, keys: list[str]) -> str:
@@ -259,7 +263,23 @@ class _Maker:
         if outer.type in _NUMBERS:
             most = text.replace(f"{alias}.c0", f"MAX({alias}.c0)", 1)
             kinds += [f"{outer.name} >= ALL ({text})", f"{outer.name} < ANY ({text})", f"{outer.name} = ({most})"]
-        return _both(c.pick(kinds), inner)
+        return _both(self._count(outer, text, alias) if c.chance(35) else c.pick(kinds), inner)
+
+    def _count(self, outer: TextColumn, text: str, alias: str) -> str:
+        """A condition on how many rows the sub-query has, which may be none."""
+        call = self.choices.pick(["COUNT(*)", f"COUNT({alias}.c0)", f"COUNT(DISTINCT {alias}.c0) + 1"])
+        counted = text.replace(f"{alias}.c0", call, 1)
+        kinds = [
+            f"({counted}) < {self.choices.integer(1, 3)}",
+            f"CASE WHEN ({counted}) = 0 THEN {outer.name} IS NULL ELSE {outer.name} IS NOT NULL END",
+            f"EXISTS ({counted})",
+            f"NOT EXISTS ({counted} HAVING COUNT(*) > 1)",
+            f"{self.choices.integer(0, 2)} IN ({counted})",
+            f"1 > ALL ({counted})",
+        ]
+        if outer.type in _NUMBERS:
+            kinds += [f"{outer.name} > ({counted})", f"COALESCE({outer.name}, ({counted})) < 2"]
+        return self.choices.pick(kinds)
 
     def _expression(self, columns: Sequence[TextColumn], type_: str | None) -> tuple[str, str]:
         c = self.choices

@@ -11,6 +11,7 @@ from rich.text import Text
 from headwater.bench.consistency.measure import Measured, measured
 from headwater.bench.consistency.world import LATEST, QUERY, SECOND, world
 from headwater.language.consistency import MIDDLE, STRONG, WEAK, Consistency, Level
+from headwater.language.emission import Form
 from headwater.model.time import INFINITY
 
 ROWS = 20_000
@@ -28,17 +29,18 @@ _HEADINGS = (
 _WIDTH = 40
 
 
-def levels() -> tuple[Consistency, ...]:
+def levels() -> tuple[tuple[Consistency, Form | None], ...]:
     """From the one that waits longest to the one that forgets first."""
     blocks = (Consistency(Level.BLOCK, b * SECOND, INFINITY, unit=True) for b in _BLOCKS)
     weak = (Consistency(Level.BLOCK, 0, m * SECOND, unit=True) for m in _REMEMBERED)
-    return (STRONG, *blocks, MIDDLE, *weak, WEAK)
+    strong = ((STRONG, form) for form in (Form.CLOSE, Form.START))
+    return (*strong, *((level, None) for level in (*blocks, MIDDLE, *weak, WEAK)))
 
 
 def measure_all(rows: int = ROWS) -> list[Measured]:
     """All levels over the same rows; the first is the truth."""
     made = world(rows)
-    return [measured(level, made) for level in levels()]
+    return [measured(level, made, form) for level, form in levels()]
 
 
 def run(out: Console, *, markdown: bool, command: str, rows: int | None = None) -> None:
@@ -54,7 +56,7 @@ def run(out: Console, *, markdown: bool, command: str, rows: int | None = None) 
 def _cells(one: Measured, found: Sequence[Measured]) -> tuple[str, ...]:
     truth = found[0].history
     return (
-        str(one.level),
+        str(one),
         f"{one.chattiness(truth):.2f}",
         f"{one.mean_wait:.1f}",
         f"{one.late_wait:.1f}",
@@ -67,7 +69,8 @@ def _cells(one: Measured, found: Sequence[Measured]) -> tuple[str, ...]:
 def _about(rows: int) -> str:
     return (
         f"{rows:,} bids, late by 3 s on average and {LATEST} s at most; a tick a second. "
-        "A wait is how far the stream's time had come past the start of an answer when it showed for good."
+        "A wait is how far the stream's time had come past the start of an answer when it showed for good: "
+        "with EMIT ON START that is when it was known, with ON CLOSE when its end was known too."
     )
 
 
@@ -76,12 +79,12 @@ def _bars(found: Sequence[Measured]) -> list[str]:
     truth = found[0].history
     most_wait = max(one.mean_wait for one in found) or 1
     most_said = max(one.chattiness(truth) for one in found) or 1
-    width = max(len(str(one.level)) for one in found)
+    width = max(len(str(one)) for one in found)
     lines = [f"{'':{width}}  {'mean wait':>{_WIDTH}} | elements out"]
     for one in found:
         wait = "█" * round(_WIDTH * one.mean_wait / most_wait)
         said = "█" * round(_WIDTH * one.chattiness(truth) / most_said)
-        lines.append(f"{one.level!s:{width}}  {wait:>{_WIDTH}} | {said}")
+        lines.append(f"{one!s:{width}}  {wait:>{_WIDTH}} | {said}")
     return lines
 
 

@@ -9,6 +9,7 @@ from attrs import frozen
 
 from headwater.bench.consistency.world import SECOND, World
 from headwater.language.consistency import Consistency
+from headwater.language.emission import Form
 from headwater.model.arrays import Int64Array
 from headwater.model.delta import Delta
 from headwater.model.history import History
@@ -29,6 +30,11 @@ class Measured:
     """Rows of state, on average over the ticks."""
     forgotten: int
     history: History
+    form: Form | None = None
+    """When final rows go out; None where answers may be repaired."""
+
+    def __str__(self) -> str:
+        return f"{self.level}, EMIT {self.form}" if self.form else str(self.level)
 
     def chattiness(self, truth: History) -> float:
         """Elements out for each of the final answer."""
@@ -50,11 +56,11 @@ class Measured:
         return 1 - wrong / max(either, 1)
 
 
-def measured(level: Consistency, world: World) -> Measured:
+def measured(level: Consistency, world: World, form: Form | None = None) -> Measured:
     """Run the query of the world with this level, tick by tick."""
     stream = next(node for node in world.plan.walk() if not node.inputs)
     name = getattr(stream, "name", "")
-    runner = StepRunner([Stepped("query", world.plan, consistency=level)])
+    runner = StepRunner([Stepped("query", world.plan, consistency=level, opens=form is Form.START)])
     said: list[_Said] = []
     kept = 0
     for moment in world.ticks:
@@ -66,7 +72,7 @@ def measured(level: Consistency, world: World) -> Measured:
     newest = np.array([s.newest for s in said])
     history = History.of(schema, [s.delta for s in said])
     forgotten = runner.counts("forgotten")
-    return Measured(level, groups.elements(), groups.waits(newest), kept // len(said), forgotten, history)
+    return Measured(level, groups.elements(), groups.waits(newest), kept // len(said), forgotten, history, form)
 
 
 class _Said(NamedTuple):

@@ -14,6 +14,8 @@ CLAUSES = {
 }
 OURS = "Headwater, LATENCY 0.2/10 s, LAGS BY AT MOST 0.4 s"
 SENT = "Headwater, the same with SENT AT"
+LEARNED = "Headwater, nothing declared"
+LEARNED_SOON = "Headwater, HEARTBEAT ESTIMATED (WARMUP 0 ROWS, SILENCE 10 SECONDS)"
 SPARK_MIN = "Spark min, delays 0.2/10 s"
 _SHORT = {"fast": 200 * MILLISECOND, "sparse": 10 * SECOND}
 _TICK = 20 * MILLISECOND
@@ -46,7 +48,11 @@ def _ours(streams: dict[str, Rows]) -> dict[str, Series]:
     at = instants(max(rows.end for rows in streams.values()), _TICK)
     with_sent = {name: f"{clauses} SENT AT sent" for name, clauses in CLAUSES.items()}
     found = {}
-    for method, clauses in ((OURS, CLAUSES), (SENT, with_sent)):
+    learned = {
+        LEARNED: dict.fromkeys(CLAUSES, ""),
+        LEARNED_SOON: dict.fromkeys(CLAUSES, LEARNED_SOON.removeprefix("Headwater, ")),
+    }
+    for method, clauses in ((OURS, CLAUSES), (SENT, with_sent), *learned.items()):
         its = headwater(streams, clauses, at)
         found[method] = its["fast"], its["sparse"], its["fast"].least(its["sparse"])
     return found

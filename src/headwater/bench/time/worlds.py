@@ -64,6 +64,16 @@ def regimes(seed: int, seconds: int, rate: int = 200) -> Rows:
     return Rows.of(time, time + delay)
 
 
+def cut_off(seed: int, seconds: int, rate: int = 200) -> Rows:
+    """Calm, but about every 300 s nothing gets through for 30 s, and then all of it at once."""
+    rng, time, delay = _basis(seed, seconds, rate)
+    arrival = time + delay
+    for begin in 1000 * (150 + 300 * np.arange(max(seconds // 300, 1)) + rng.uniform(-60, 60)):
+        cut = (arrival >= begin) & (arrival < begin + 30_000)
+        arrival[cut] = begin + 30_000
+    return Rows.of(time, arrival)
+
+
 def sinusoid(seed: int, seconds: int, rate: int = 200) -> Rows:
     """The mean delay goes slowly from 50 ms to 3 s and back, three times."""
     rng, time, _ = _basis(seed, seconds, rate)
@@ -112,6 +122,7 @@ DELAYS: dict[str, Callable[[int, int], Rows]] = {
     "rare long bursts": rare_long_bursts,
     "sinusoid": sinusoid,
     "Pareto": pareto,
+    "cut off": cut_off,
 }
 
 

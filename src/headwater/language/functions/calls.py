@@ -9,7 +9,10 @@ import pyarrow as pa
 from sqlglot import exp
 
 from headwater.errors import SqlError
+from headwater.language.arithmetic import meeting
+from headwater.language.casts import as_date, as_text, can_be, converted
 from headwater.language.catalog import Function
+from headwater.language.functions.python_calls import python_call
 from headwater.language.functions.registry import SCALARS, UNREPEATABLE, arity, known_functions
 from headwater.language.functions.scalar_functions import ARRAYS
 from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS, part_of_time
@@ -21,11 +24,10 @@ from headwater.language.functions.user_functions import (
     wrong_count,
     wrong_type,
 )
-from headwater.language.rendering import Template, UserCall
+from headwater.language.rendering import Template
 from headwater.language.scope import Bound, Scope
 from headwater.language.text import did_you_mean
-from headwater.language.types import duckdb_name, shown
-from headwater.operators.expression import connection, quote, register
+from headwater.language.types import shown
 
 _SAME_KIND = {
     "coalesce": 0,
@@ -41,6 +43,17 @@ _SAME_KIND = {
     "nvl2": 1,
 }
 """Functions whose arguments, from the given one on, must go together."""
+
+_TEXTS = {"concat": 0, "concat_ws": 1, "elt": 1}
+"""Functions whose arguments, from the given one on, become text."""
+
+_DATES = frozenset(
+    {
+        *("add_months", "date_sub", "day", "dayofmonth", "dayofweek", "dayofyear", "last_day", "month", "quarter"),
+        *("unix_date", "weekday", "weekofyear", "year"),
+    }
+)
+"""Functions that take text as a DATE."""
 
 _OF_ARRAYS = ARRAYS.keys() - {"array", "array_repeat"}
 _GROUPING_FUNCTIONS = ("grouping", "grouping_id")
@@ -88,14 +101,12 @@ def bind_special_form(binder: Binder, node: exp.Expr) -> Bound:
         case exp.StrPosition():
             given = [node.args["substr"], node.this, node.args.get("position")]
             return _built_in(binder, node, "locate", [g for g in given if g is not None])
-    operands: list[Bound] = []
-    rebuilt = node.copy()
-    for key, value in node.args.items():
-        if isinstance(value, exp.Expr) and not isinstance(value, exp.Var):
-            bound = binder.bind(value)
-            rebuilt.set(key, bound.node)
-            operands.append(bound)
-    return binder.typed(rebuilt, node, operands, nullable=True, what=f'function "{_written_name(node)}"')
+    assert isinstance(node, exp.Trim)
+    letters = node.expression or exp.Literal.string(" ")  # DuckDB takes all that is blank without being asked
+    operands = [binder.bind(node.this), binder.bind(letters)]
+    name = {"LEADING": "LTRIM", "TRAILING": "RTRIM"}.get(str(node.args.get("position")).upper(), "TRIM")
+    template = Template(this=f"{name}({{args}})", expressions=[o.node for o in operands])
+    return binder.typed(template, node, operands, nullable=True, what=f'function "{_written_name(node)}"')
 
 
 def refused_constant(binder: Binder, node: exp.Column) -> SqlError | None:
@@ -127,7 +138,14 @@ def _built_in(binder: Binder, node: exp.Expr, name: str, given: list[exp.Expr]) 
         return SPECIAL_FUNCTIONS[name].build(binder, node, name, given)
     arguments = [binder.bind(e) for e in given]
     if name in _SAME_KIND:
-        binder.same_kind(arguments[_SAME_KIND[name] :], f'the arguments of "{name}"')
+        first = _SAME_KIND[name]
+        binder.same_kind(arguments[first:], f'the arguments of "{name}"')
+        if name != "nullif":  # the type of its first argument
+            arguments = [*arguments[:first], *meeting(arguments[first:])]
+    if name in _TEXTS:
+        arguments = [*arguments[: _TEXTS[name]], *(as_text(a) for a in arguments[_TEXTS[name] :])]
+    if name in _DATES:
+        arguments[0] = as_date(arguments[0])
     if name in _OF_ARRAYS and not (pa.types.is_list(arguments[0].type) or pa.types.is_null(arguments[0].type)):
         types = " and ".join(shown(a.type) for a in arguments)  # DuckDB would take a STRING for a list of letters
         raise binder.error(node, "TYPE_MISMATCH", f'function "{name}" does not take {types}')
@@ -164,12 +182,8 @@ def _user_call(binder: Binder, node: exp.Anonymous, function: Function) -> Bound
     arguments = [binder.bind(e) for e in node.expressions]
     if len(arguments) != len(definition.parameters):
         raise wrong_count(binder.scope.text, node, function, arguments)
-    converted = [_converted(binder, function, i, argument) for i, argument in enumerate(arguments)]
-    register([definition])
-    template = f"{quote(definition.name)}({{args}})"
-    call = UserCall(this=template, expressions=[c.node for c in converted], function=definition)
-    call.meta["type"] = definition.returns
-    return Bound(call, definition.returns, True, node)
+    given = [_converted(binder, function, i, argument) for i, argument in enumerate(arguments)]
+    return python_call(definition, given, node)
 
 
 def _converted(binder: Binder, function: Function, parameter: int, argument: Bound) -> Bound:
@@ -179,11 +193,6 @@ def _converted(binder: Binder, function: Function, parameter: int, argument: Bou
     text = binder.scope.text
     if not takes(type_, argument.type, literal=literal):
         raise wrong_type(text, argument.origin, function, parameter, argument.type)
-    if literal and not pa.types.is_string(type_) and not _can_be(argument.node.name, type_):
+    if literal and not pa.types.is_string(type_) and not can_be(argument.node.name, type_):
         raise wrong_type(text, argument.origin, function, parameter, argument.type, value=argument.node.name)
-    return argument.cast(type_, duckdb_name(type_))
-
-
-def _can_be(text: str, type_: pa.DataType) -> bool:
-    ((value,),) = connection().execute(f"SELECT TRY_CAST(? AS {duckdb_name(type_)})", [text]).fetchall()
-    return value is not None
+    return converted(argument, type_)

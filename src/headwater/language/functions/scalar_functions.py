@@ -11,7 +11,7 @@ stream. Differences between the two engines that the texts bridge are named wher
 from __future__ import annotations
 
 Texts = str | dict[str, str]
-"""One text, or one for each kind of the first argument: text, blob, list, float, real; ``""`` is for all others."""
+"""One text, or one for each kind of the first argument: text, blob, list, float, real, bigint; ``""`` is for all others."""
 
 MANY = 1_000
 
@@ -22,10 +22,20 @@ _WHOLE = (
 """A DOUBLE as a BIGINT: what does not fit stops at the end, as in Java."""
 
 _ROUNDED = (
-    "CASE WHEN ABS({0}) < 1e15 "
-    "THEN CAST(ROUND(CAST(CAST({0} AS VARCHAR) AS DECIMAL(38,22)), %s) AS DOUBLE) ELSE {0} END"
+    "CASE WHEN ABS({0}) < 1e16 THEN CAST(%s(CAST(CAST({0} AS VARCHAR) AS DECIMAL(38,22)), %s) AS DOUBLE) ELSE {0} END"
 )
 """Spark rounds the decimal digits that a DOUBLE is shown with, not the binary ones: 1.005 has two 5s."""
+
+_SIGN: Texts = {
+    "": "CAST(SIGN({0}) AS DOUBLE)",
+    "real": "CASE WHEN {0} = 0 OR ISNAN({0}) THEN CAST({0} AS DOUBLE) ELSE CAST(SIGN({0}) AS DOUBLE) END",
+}
+_SHIFTED_LEFT: Texts = {
+    "": "CAST(XOR(((CAST({0} AS BIGINT) & 4294967295) << ({1} & 31)) & 4294967295, 2147483648) - 2147483648 AS INTEGER)",
+    "bigint": "CAST(XOR((CAST({0} AS HUGEINT) * (CAST(1 AS HUGEINT) << ({1} & 63))) & 18446744073709551615, "
+    "CAST(9223372036854775808 AS HUGEINT)) - 9223372036854775808 AS BIGINT)",
+}
+"""What leaves at the left is lost, and the first of the bits left is the sign; DuckDB's own stops the query."""
 
 CONDITIONS: dict[str, tuple[int, int, Texts]] = {
     "coalesce": (1, MANY, "COALESCE({args})"),
@@ -41,7 +51,6 @@ CONDITIONS: dict[str, tuple[int, int, Texts]] = {
     "nullifzero": (1, 1, "NULLIF({0}, 0)"),
     "nvl": (2, 2, "COALESCE({args})"),
     "nvl2": (3, 3, "CASE WHEN {0} IS NOT NULL THEN {1} ELSE {2} END"),
-    "zeroifnull": (1, 1, "COALESCE({0}, 0)"),
 }
 
 NUMBERS: dict[str, tuple[int, int, Texts]] = {
@@ -51,7 +60,7 @@ NUMBERS: dict[str, tuple[int, int, Texts]] = {
     "asin": (1, 1, "CASE WHEN ABS({0}) > 1 THEN CAST('NaN' AS DOUBLE) ELSE ASIN({0}) END"),
     "asinh": (1, 1, "ASINH({0})"),
     "atan": (1, 1, "ATAN({0})"),
-    "atan2": (2, 2, "ATAN2({args})"),
+    "atan2": (2, 2, "ATAN2({0} + 0e0, {1} + 0e0)"),
     "atanh": (
         1,
         1,
@@ -61,7 +70,16 @@ NUMBERS: dict[str, tuple[int, int, Texts]] = {
     "bin": (1, 1, "BIN(CAST({0} AS BIGINT))"),
     "bit_count": (1, 1, "CAST(BIT_COUNT(CAST({0} AS BIGINT)) AS INTEGER)"),
     "bit_get": (2, 2, "CAST((CAST({0} AS BIGINT) >> {1}) & 1 AS TINYINT)"),
-    "bround": (1, 2, "ROUND_EVEN({0}, 0) ; ROUND_EVEN({args})"),
+    "bround": (
+        1,
+        2,
+        {
+            "": "ROUND_EVEN({0}, 0) ; ROUND_EVEN({args})",
+            "real": f"{_ROUNDED % ('ROUND_EVEN', 0)} ; {_ROUNDED % ('ROUND_EVEN', '{1}')}",
+            "float": f"CAST({_ROUNDED % ('ROUND_EVEN', 0)} AS FLOAT) ; "
+            f"CAST({_ROUNDED % ('ROUND_EVEN', '{1}')} AS FLOAT)",
+        },
+    ),
     "cbrt": (1, 1, "CBRT({0})"),
     "ceil": (1, 1, {"": "CAST(CEIL({0}) AS BIGINT)", "real": _WHOLE % "CEIL"}),
     "ceiling": (1, 1, {"": "CAST(CEIL({0}) AS BIGINT)", "real": _WHOLE % "CEIL"}),
@@ -88,16 +106,9 @@ NUMBERS: dict[str, tuple[int, int, Texts]] = {
     ),
     "log10": (1, 1, "CASE WHEN {0} > 0 THEN LOG10({0}) END"),
     "log2": (1, 1, "CASE WHEN {0} > 0 THEN LOG2({0}) END"),
-    "mod": (2, 2, "({0} % NULLIF({1}, 0))"),
     "nanvl": (2, 2, "CASE WHEN ISNAN(CAST({0} AS DOUBLE)) THEN {1} ELSE {0} END"),
     "negative": (1, 1, "(-{0})"),
     "pi": (0, 0, "PI()"),
-    "pmod": (
-        2,
-        2,
-        "CASE WHEN {0} % NULLIF({1}, 0) < 0 THEN ({0} % NULLIF({1}, 0) + {1}) % NULLIF({1}, 0) "
-        "ELSE {0} % NULLIF({1}, 0) END",
-    ),
     "positive": (1, 1, "({0})"),
     "pow": (2, 2, "POWER({args})"),
     "power": (2, 2, "POWER({args})"),
@@ -108,33 +119,35 @@ NUMBERS: dict[str, tuple[int, int, Texts]] = {
         2,
         {
             "": "ROUND({args})",
-            "real": f"{_ROUNDED % 0} ; {_ROUNDED % '{1}'}",
-            "float": f"CAST({_ROUNDED % 0} AS FLOAT) ; CAST({_ROUNDED % '{1}'} AS FLOAT)",
+            "real": f"{_ROUNDED % ('ROUND', 0)} ; {_ROUNDED % ('ROUND', '{1}')}",
+            "float": f"CAST({_ROUNDED % ('ROUND', 0)} AS FLOAT) ; CAST({_ROUNDED % ('ROUND', '{1}')} AS FLOAT)",
         },
     ),
     "sec": (1, 1, "(1 / COS({0}))"),
-    "shiftleft": (2, 2, "({0} << {1})"),
-    "shiftright": (2, 2, "({0} >> {1})"),
-    "sign": (1, 1, "CAST(SIGN({0}) AS DOUBLE)"),
-    "signum": (1, 1, "CAST(SIGN({0}) AS DOUBLE)"),
+    "shiftleft": (2, 2, _SHIFTED_LEFT),
+    "shiftright": (2, 2, {"": "(CAST({0} AS INTEGER) >> ({1} & 31))", "bigint": "({0} >> ({1} & 63))"}),
+    "sign": (1, 1, _SIGN),
+    "signum": (1, 1, _SIGN),
     "sin": (1, 1, "SIN({0})"),
     "sinh": (1, 1, "SINH({0})"),
     "sqrt": (1, 1, "CASE WHEN {0} < 0 THEN CAST('NaN' AS DOUBLE) ELSE SQRT({0}) END"),
     "tan": (1, 1, "TAN({0})"),
     "tanh": (1, 1, "TANH({0})"),
-    "try_divide": (2, 2, "({0} / NULLIF({1}, 0))"),
 }
 
 _SUBSTRING = "SUBSTRING({0}, CASE WHEN {1} = 0 THEN 1 ELSE {1} END%s)"
 """Spark's position 0 is 1, and its negative lengths are 0."""
 _AT_LEAST_0 = "CASE WHEN {%d} < 0 THEN 0 ELSE {%d} END"
+_OVERLAID = "LEFT({0}, GREATEST({2} - 1, 0)) || {1} || SUBSTRING({0}, CASE WHEN {2} + %s = 0 THEN 1 ELSE {2} + %s END)"
 _PARTS = "STRING_SPLIT({0}, {1})"
+_BASE64 = "REGEXP_REPLACE({0}, '[^A-Za-z0-9+/]', '', 'g')"
+"""Other signs are passed over, and the end may be missing, as in Java's MIME decoder."""
 
 STRINGS: dict[str, tuple[int, int, Texts]] = {
     "ascii": (1, 1, "CAST(ASCII({0}) AS INTEGER)"),
     "base64": (1, 1, {"": "TO_BASE64({0})", "text": "TO_BASE64(ENCODE({0}))"}),
     "bit_length": (1, 1, {"": "CAST(8 * OCTET_LENGTH({0}) AS INTEGER)", "text": "CAST(BIT_LENGTH({0}) AS INTEGER)"}),
-    "btrim": (1, 2, "TRIM({args})"),
+    "btrim": (1, 2, "TRIM({0}, ' ') ; TRIM({args})"),
     "char": (1, 1, "CASE WHEN {0} < 0 THEN '' ELSE CHR(CAST({0} % 256 AS INTEGER)) END"),
     "char_length": (1, 1, {"": "CAST(LENGTH({0}) AS INTEGER)", "blob": "CAST(OCTET_LENGTH({0}) AS INTEGER)"}),
     "character_length": (1, 1, {"": "CAST(LENGTH({0}) AS INTEGER)", "blob": "CAST(OCTET_LENGTH({0}) AS INTEGER)"}),
@@ -162,11 +175,11 @@ STRINGS: dict[str, tuple[int, int, Texts]] = {
     "left": (2, 2, f"LEFT({{0}}, {_AT_LEAST_0 % (1, 1)})"),
     "len": (1, 1, {"": "CAST(LENGTH({0}) AS INTEGER)", "blob": "CAST(OCTET_LENGTH({0}) AS INTEGER)"}),
     "length": (1, 1, {"": "CAST(LENGTH({0}) AS INTEGER)", "blob": "CAST(OCTET_LENGTH({0}) AS INTEGER)"}),
-    "levenshtein": (2, 2, "CAST(LEVENSHTEIN({args}) AS INTEGER)"),
     "locate": (
         2,
         3,
-        "CAST(INSTR({1}, {0}) AS INTEGER) ; CAST(CASE WHEN {2} <= 0 OR INSTR(SUBSTRING({1}, {2}), {0}) = 0 THEN 0 "
+        "CAST(INSTR({1}, {0}) AS INTEGER) ; CAST(CASE WHEN {2} IS NULL THEN 0 WHEN {0} IS NULL OR {1} IS NULL THEN NULL "
+        "WHEN {2} < 1 THEN 0 WHEN {0} = '' THEN 1 WHEN INSTR(SUBSTRING({1}, {2}), {0}) = 0 THEN 0 "
         "ELSE INSTR(SUBSTRING({1}, {2}), {0}) + {2} - 1 END AS INTEGER)",
     ),
     "lower": (1, 1, "LOWER({0})"),
@@ -176,14 +189,13 @@ STRINGS: dict[str, tuple[int, int, Texts]] = {
         "LPAD({0}, CAST({1} AS INTEGER), ' ') ; CASE WHEN {2} = '' THEN "
         f"LEFT({{0}}, {_AT_LEAST_0 % (1, 1)}) ELSE LPAD({{0}}, CAST({{1}} AS INTEGER), {{2}}) END",
     ),
-    "ltrim": (1, 1, "LTRIM({0})"),
+    "ltrim": (1, 1, "LTRIM({0}, ' ')"),
     "md5": (1, 1, "MD5({0})"),
     "octet_length": (1, 1, {"": "CAST(OCTET_LENGTH({0}) AS INTEGER)", "text": "CAST(STRLEN({0}) AS INTEGER)"}),
     "overlay": (
         3,
         4,
-        "(LEFT({0}, {2} - 1) || {1} || SUBSTRING({0}, {2} + LENGTH({1}))) ; "
-        "(LEFT({0}, {2} - 1) || {1} || SUBSTRING({0}, {2} + {3}))",
+        f"({_OVERLAID % ('LENGTH({1})', 'LENGTH({1})')}) ; ({_OVERLAID % ('{3}', '{3}')})",
     ),
     "regexp": (2, 2, "REGEXP_MATCHES({args})"),
     "regexp_count": (2, 2, "CAST(LEN(REGEXP_EXTRACT_ALL({args})) AS INTEGER)"),
@@ -199,7 +211,7 @@ STRINGS: dict[str, tuple[int, int, Texts]] = {
     "regexp_substr": (2, 2, "CASE WHEN REGEXP_MATCHES({args}) THEN REGEXP_EXTRACT({args}) END"),
     "repeat": (2, 2, "REPEAT({args})"),
     "replace": (2, 3, "REPLACE({0}, {1}, '') ; REPLACE({args})"),
-    "reverse": (1, 1, {"": "REVERSE({0})", "list": "LIST_REVERSE({0})"}),
+    "reverse": (1, 1, {"": "ARRAY_TO_STRING(LIST_REVERSE(STRING_SPLIT({0}, '')), '')", "list": "LIST_REVERSE({0})"}),
     "right": (2, 2, f"RIGHT({{0}}, {_AT_LEAST_0 % (1, 1)})"),
     "rlike": (2, 2, "REGEXP_MATCHES({args})"),
     "rpad": (
@@ -208,7 +220,7 @@ STRINGS: dict[str, tuple[int, int, Texts]] = {
         "RPAD({0}, CAST({1} AS INTEGER), ' ') ; CASE WHEN {2} = '' THEN "
         f"LEFT({{0}}, {_AT_LEAST_0 % (1, 1)}) ELSE RPAD({{0}}, CAST({{1}} AS INTEGER), {{2}}) END",
     ),
-    "rtrim": (1, 1, "RTRIM({0})"),
+    "rtrim": (1, 1, "RTRIM({0}, ' ')"),
     "sha": (1, 1, "SHA1({0})"),
     "sha1": (1, 1, "SHA1({0})"),
     "space": (1, 1, "REPEAT(' ', {0})"),
@@ -223,13 +235,14 @@ STRINGS: dict[str, tuple[int, int, Texts]] = {
     "substring_index": (
         3,
         3,
-        f"CASE WHEN {{1}} = '' OR {{2}} = 0 THEN '' WHEN {{2}} > 0 THEN "
+        "CASE WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL THEN NULL "
+        f"WHEN {{1}} = '' OR {{2}} = 0 THEN '' WHEN {{2}} > 0 THEN "
         f"ARRAY_TO_STRING(LIST_SLICE({_PARTS}, 1, {{2}}), {{1}}) "
         f"ELSE ARRAY_TO_STRING(LIST_SLICE({_PARTS}, GREATEST(LEN({_PARTS}) + {{2}} + 1, 1), LEN({_PARTS})), {{1}}) END",
     ),
     "translate": (3, 3, "TRANSLATE({args})"),
     "ucase": (1, 1, "UPPER({0})"),
-    "unbase64": (1, 1, "FROM_BASE64({0})"),
+    "unbase64": (1, 1, f"FROM_BASE64(RPAD({_BASE64}, CAST((LENGTH({_BASE64}) + 3) // 4 * 4 AS INTEGER), '='))"),
     "unhex": (
         1,
         1,
@@ -241,7 +254,6 @@ STRINGS: dict[str, tuple[int, int, Texts]] = {
 
 TIMES: dict[str, tuple[int, int, Texts]] = {
     "add_months": (2, 2, "CAST(CAST({0} AS DATE) + TO_MONTHS(CAST({1} AS INTEGER)) AS DATE)"),
-    "date": (1, 1, "CAST({0} AS DATE)"),
     "date_from_unix_date": (1, 1, "(DATE '1970-01-01' + CAST({0} AS INTEGER))"),
     "date_sub": (2, 2, "(CAST({0} AS DATE) - CAST({1} AS INTEGER))"),
     "day": (1, 1, "CAST(DAY({0}) AS INTEGER)"),
@@ -258,14 +270,20 @@ TIMES: dict[str, tuple[int, int, Texts]] = {
     "monthname": (1, 1, "STRFTIME({0}, '%b')"),
     "quarter": (1, 1, "CAST(QUARTER({0}) AS INTEGER)"),
     "second": (1, 1, "CAST(SECOND({0}) AS INTEGER)"),
-    "timestamp": (1, 1, "CAST({0} AS TIMESTAMP)"),
     "timestamp_micros": (1, 1, "MAKE_TIMESTAMP({0})"),
     "timestamp_millis": (1, 1, "MAKE_TIMESTAMP({0} * CAST(1000 AS BIGINT))"),
-    "timestamp_seconds": (1, 1, "MAKE_TIMESTAMP(CAST({0} * CAST(1000000 AS BIGINT) AS BIGINT))"),
+    "timestamp_seconds": (
+        1,
+        1,
+        {
+            "": "MAKE_TIMESTAMP(CAST({0} * CAST(1000000 AS BIGINT) AS BIGINT))",
+            "real": "CASE WHEN ISFINITE({0}) THEN MAKE_TIMESTAMP(CAST(TRUNC(CAST({0} AS DOUBLE) * 1000000) AS BIGINT)) END",
+        },
+    ),
     "unix_date": (1, 1, "CAST(DATE_DIFF('day', DATE '1970-01-01', CAST({0} AS DATE)) AS INTEGER)"),
     "unix_micros": (1, 1, "EPOCH_US({0})"),
-    "unix_millis": (1, 1, "CAST(FLOOR(EPOCH_US({0}) / 1000) AS BIGINT)"),
-    "unix_seconds": (1, 1, "CAST(FLOOR(EPOCH({0})) AS BIGINT)"),
+    "unix_millis": (1, 1, "(EPOCH_US(DATE_TRUNC('millisecond', CAST({0} AS TIMESTAMP))) // 1000)"),
+    "unix_seconds": (1, 1, "(EPOCH_US(DATE_TRUNC('second', CAST({0} AS TIMESTAMP))) // 1000000)"),
     "weekday": (1, 1, "CAST(ISODOW({0}) - 1 AS INTEGER)"),
     "weekofyear": (1, 1, "CAST(WEEKOFYEAR({0}) AS INTEGER)"),
     "year": (1, 1, "CAST(YEAR({0}) AS INTEGER)"),
@@ -273,7 +291,7 @@ TIMES: dict[str, tuple[int, int, Texts]] = {
 
 ARRAYS: dict[str, tuple[int, int, Texts]] = {
     "array": (1, MANY, "LIST_VALUE({args})"),
-    "array_append": (2, 2, "LIST_APPEND({args})"),
+    "array_append": (2, 2, "CASE WHEN {0} IS NOT NULL THEN LIST_APPEND({args}) END"),
     "array_compact": (1, 1, "LIST_FILTER({0}, lambda item: item IS NOT NULL)"),
     # NULL where the item is not found but may hide behind a NULL.
     "array_contains": (
@@ -286,8 +304,9 @@ ARRAYS: dict[str, tuple[int, int, Texts]] = {
     "array_join": (
         2,
         3,
-        "ARRAY_TO_STRING({args}) ; ARRAY_TO_STRING(LIST_TRANSFORM({0}, lambda item: "
-        "COALESCE(CAST(item AS VARCHAR), {2})), {1})",
+        "CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN COALESCE(ARRAY_TO_STRING({args}), '') END ; "
+        "CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL AND {2} IS NOT NULL THEN COALESCE(ARRAY_TO_STRING("
+        "LIST_TRANSFORM({0}, lambda item: COALESCE(CAST(item AS VARCHAR), {2})), {1}), '') END",
     ),
     "array_max": (1, 1, "LIST_MAX({0})"),
     "array_min": (1, 1, "LIST_MIN({0})"),
@@ -297,7 +316,7 @@ ARRAYS: dict[str, tuple[int, int, Texts]] = {
         "CASE WHEN {0} IS NULL OR {1} IS NULL THEN CAST(NULL AS BIGINT) "
         "ELSE COALESCE(CAST(LIST_POSITION({args}) AS BIGINT), 0) END",
     ),
-    "array_prepend": (2, 2, "LIST_PREPEND({1}, {0})"),
+    "array_prepend": (2, 2, "CASE WHEN {0} IS NOT NULL THEN LIST_PREPEND({1}, {0}) END"),
     "array_remove": (
         2,
         2,

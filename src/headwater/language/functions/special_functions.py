@@ -10,12 +10,16 @@ from attrs import frozen
 from sqlglot import exp
 
 from headwater.errors import SqlError
+from headwater.language.arithmetic import meeting, remainder, spark_operands
+from headwater.language.casts import as_date, cast_text
 from headwater.language.functions.datetime_patterns import translated
+from headwater.language.functions.python_calls import python_call
 from headwater.language.functions.scalar_functions import MANY
 from headwater.language.rendering import Template
 from headwater.language.scope import Bound
 from headwater.language.text import closest
 from headwater.language.types import is_temporal, shown
+from headwater.operators.levenshtein import LEVENSHTEIN
 
 
 class Binder(Protocol):
@@ -142,7 +146,7 @@ def _trunc(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr])
     coarse = {unit: names for unit, names in _TRUNCATIONS.items() if unit in ("year", "quarter", "month", "week")}
     unit = _unit(binder, arguments[1], name, coarse)
     text = f"CAST(DATE_TRUNC('{unit}', CAST({{0}} AS DATE)) AS DATE)"
-    return _call(binder, node, name, text, [binder.bind(arguments[0])])
+    return _call(binder, node, name, text, [as_date(binder.bind(arguments[0]))])
 
 
 # -- arithmetic with times --------------------------------------------------------------------------------------------
@@ -185,7 +189,7 @@ def _date_add(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Exp
     if len(arguments) == 3:
         return _timestamp_add(binder, node, name, arguments)
     text = "(CAST({0} AS DATE) + CAST({1} AS INTEGER))"
-    return _call(binder, node, name, text, [binder.bind(a) for a in arguments])
+    return _call(binder, node, name, text, [as_date(binder.bind(arguments[0])), binder.bind(arguments[1])])
 
 
 def _date_diff(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
@@ -193,7 +197,7 @@ def _date_diff(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Ex
     if len(arguments) == 3:
         return _timestamp_diff(binder, node, name, arguments)
     text = "CAST(DATE_DIFF('day', CAST({1} AS DATE), CAST({0} AS DATE)) AS INTEGER)"
-    return _call(binder, node, name, text, [binder.bind(a) for a in arguments])
+    return _call(binder, node, name, text, [as_date(binder.bind(a)) for a in arguments])
 
 
 # -- patterns ---------------------------------------------------------------------------------------------------------
@@ -237,7 +241,7 @@ def _moment(binder: Binder, name: str, arguments: list[exp.Expr]) -> tuple[str, 
         raise binder.error(arguments[0], "TYPE_MISMATCH", message)
     if len(arguments) > 1:
         return _read_by(binder, arguments[1], "{0}"), value
-    return "TRY_CAST({0} AS TIMESTAMP)", value
+    return cast_text(value.type, pa.timestamp("us"), attempt=True) or "", value
 
 
 def _to_timestamp(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
@@ -247,13 +251,30 @@ def _to_timestamp(binder: Binder, node: exp.Expr, name: str, arguments: list[exp
 
 def _to_date(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
     text, value = _moment(binder, name, arguments)
+    if len(arguments) == 1 and pa.types.is_string(value.type):
+        text = cast_text(value.type, pa.date32(), attempt=True) or text
     return _call(binder, node, name, f"CAST({text} AS DATE)", [value])
 
 
+def _cast_to(type_: pa.DataType) -> Builder:
+    """``date(x)`` and ``timestamp(x)`` are casts."""
+
+    def build(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
+        value = binder.bind(arguments[0])
+        text = cast_text(value.type, type_)
+        if text is None:
+            message = f'function "{name}" does not take {shown(value.type)}'
+            raise binder.error(arguments[0], "TYPE_MISMATCH", message)
+        return _call(binder, node, name, text, [value])
+
+    return build
+
+
 def _unix_timestamp(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
+    """Seconds towards zero, where unix_seconds rounds down."""
     default = exp.Literal.string(_DEFAULT_PATTERN)
     text, value = _moment(binder, name, arguments if len(arguments) > 1 else [*arguments, default])
-    return _call(binder, node, name, f"CAST(FLOOR(EPOCH({text})) AS BIGINT)", [value])
+    return _call(binder, node, name, f"(EPOCH_US({text}) // 1000000)", [value])
 
 
 def _from_unixtime(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
@@ -265,6 +286,39 @@ def _from_unixtime(binder: Binder, node: exp.Expr, name: str, arguments: list[ex
 def _date_format(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
     text = f"STRFTIME(CAST({{0}} AS TIMESTAMP), '{_written_as(binder, arguments[1])}')"
     return _call(binder, node, name, text, [binder.bind(arguments[0])])
+
+
+# -- remainders and distances -----------------------------------------------------------------------------------------
+
+
+def _modulo(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
+    operands = spark_operands(exp.Mod, [binder.bind(a) for a in arguments])
+    return binder.typed(remainder(operands), node, operands, nullable=True, what=f'function "{name}"')
+
+
+def _positive_modulo(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
+    operands = spark_operands(exp.Mod, [binder.bind(a) for a in arguments])
+    rest = remainder(operands).this
+    again = rest.replace("({0} %", f"(({rest} + {{1}}) %", 1)
+    return _call(binder, node, name, f"CASE WHEN {rest} < 0 THEN {again} ELSE {rest} END", operands)
+
+
+def _try_divide(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
+    operands = spark_operands(exp.Div, [binder.bind(a) for a in arguments])
+    return _call(binder, node, name, "({0} / NULLIF({1}, 0))", operands)
+
+
+def _zero_if_null(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
+    (value, _) = meeting([binder.bind(arguments[0]), binder.bind(exp.Literal.number(0))])
+    return _call(binder, node, name, "COALESCE({0}, 0)", [value])
+
+
+def _levenshtein(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
+    operands = [binder.bind(a) for a in arguments]
+    if not all(pa.types.is_string(o.type) or pa.types.is_null(o.type) for o in operands):
+        types = " and ".join(shown(o.type) for o in operands)
+        raise binder.error(node, "TYPE_MISMATCH", f'function "{name}" does not take {types}')
+    return python_call(LEVENSHTEIN, [o.cast(pa.string(), "VARCHAR") for o in operands], node)
 
 
 # -- hashes and structs -----------------------------------------------------------------------------------------------
@@ -305,6 +359,7 @@ def _packed_struct(
 
 
 SPECIAL_FUNCTIONS: dict[str, SpecialFunction] = {
+    "date": SpecialFunction(1, 1, _cast_to(pa.date32())),
     "date_add": SpecialFunction(2, 3, _date_add),
     "date_diff": SpecialFunction(2, 3, _date_diff),
     "date_format": SpecialFunction(2, 2, _date_format),
@@ -314,14 +369,20 @@ SPECIAL_FUNCTIONS: dict[str, SpecialFunction] = {
     "datediff": SpecialFunction(2, 3, _date_diff),
     "datepart": SpecialFunction(2, 2, _date_part),
     "from_unixtime": SpecialFunction(1, 2, _from_unixtime),
+    "levenshtein": SpecialFunction(2, 2, _levenshtein),
+    "mod": SpecialFunction(2, 2, _modulo),
     "named_struct": SpecialFunction(2, MANY, _named_struct),
+    "pmod": SpecialFunction(2, 2, _positive_modulo),
     "sha2": SpecialFunction(2, 2, _sha2),
     "struct": SpecialFunction(1, MANY, _struct),
+    "timestamp": SpecialFunction(1, 1, _cast_to(pa.timestamp("us"))),
     "timestampadd": SpecialFunction(3, 3, _timestamp_add),
     "timestampdiff": SpecialFunction(3, 3, _timestamp_diff),
     "to_date": SpecialFunction(1, 2, _to_date),
     "to_timestamp": SpecialFunction(1, 2, _to_timestamp),
     "to_unix_timestamp": SpecialFunction(1, 2, _unix_timestamp),
     "trunc": SpecialFunction(2, 2, _trunc),
+    "try_divide": SpecialFunction(2, 2, _try_divide),
     "unix_timestamp": SpecialFunction(1, 2, _unix_timestamp),
+    "zeroifnull": SpecialFunction(1, 1, _zero_if_null),
 }

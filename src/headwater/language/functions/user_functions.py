@@ -17,8 +17,9 @@ from headwater.language.functions.registry import AGGREGATES, SCALARS, SPECIAL_F
 from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS
 from headwater.language.parsing.syntax import CreateFunction
 from headwater.language.text import error_on
-from headwater.language.types import TYPE_NAMES, common_type, declared_type, is_nested, is_numeric, shown
+from headwater.language.types import TYPE_NAMES, common_type, declared_type, is_nested, is_numeric, shown, written_type
 from headwater.model.functions import UserFunction, import_path
+from headwater.model.given_functions import find_given, give
 from headwater.operators.user_aggregates import load_aggregate
 
 _NAME = re.compile(r"[^\W\d]\w*")
@@ -114,7 +115,7 @@ def bind_function(text: str, node: CreateFunction) -> Function:
             f"an aggregate function takes 1 argument, not {len(types)}",
             hint="Several values can come in one STRUCT.",
         )
-    definition = UserFunction.define(name, node.args["path"].name, types, returns)
+    definition = UserFunction.define(name, _path(text, node.args["path"]), types, returns)
     _check_path(text, node.args["path"], definition, aggregate=aggregate)
     return Function(name, definition, tuple(names), aggregate)
 
@@ -131,19 +132,34 @@ def _check_name(text: str, node: exp.Expr) -> None:
 def _type(text: str, node: exp.Expr) -> pa.DataType:
     type_ = declared_type(node) if isinstance(node, exp.DataType) else None
     if type_ is None:
-        written = node.sql(dialect="spark")
-        raise error_on(text, node, "UNKNOWN_TYPE", f"there is no type {written}", hint=f"There are {TYPE_NAMES}.")
+        message = f"there is no type {written_type(node)}"
+        raise error_on(text, node, "UNKNOWN_TYPE", message, hint=f"There are {TYPE_NAMES}.")
     return type_
 
 
-def _check_path(text: str, node: exp.Expr, definition: UserFunction, *, aggregate: bool) -> None:
+def _path(text: str, node: exp.Expr) -> str:
+    """A function of the program itself, or of a notebook, is given as the object it is: no other process can import it."""
+    path = node.name
+    if path.startswith("__main__:") and find_given(path) is None:
+        with _told_at(text, node):
+            return give(import_path(path))
+    return path
+
+
+@contextmanager
+def _told_at(text: str, node: exp.Expr) -> Iterator[None]:
     try:
+        yield
+    except HeadwaterError as problem:
+        raise error_on(text, node, problem.code, problem.message, detail=problem.detail, hint=problem.hint) from problem
+
+
+def _check_path(text: str, node: exp.Expr, definition: UserFunction, *, aggregate: bool) -> None:
+    with _told_at(text, node):
         if aggregate:
             load_aggregate(definition.title, definition.path, definition.returns)
             return
         found = import_path(definition.path)
-    except HeadwaterError as problem:
-        raise error_on(text, node, problem.code, problem.message, detail=problem.detail, hint=problem.hint) from problem
     if not callable(found):
         message = f'"{definition.path}" is a {type(found).__name__} and cannot be called'
         raise error_on(text, node, "UNKNOWN_FUNCTION_PATH", message)

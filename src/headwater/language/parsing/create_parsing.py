@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.tokens import Token, TokenType
 
-from headwater.language.parsing.syntax import ConsistencyClause, CreateFunction, CreateStream, Drop
+from headwater.language.parsing.syntax import ConsistencyClause, CreateFunction, CreateStream, Drop, EmitClause
 from headwater.language.parsing.time_parsing import TimeClauseParser
 from headwater.language.text import closest, error_on
 
@@ -38,7 +38,7 @@ class CreateParser(TimeClauseParser):
 
     def _parse_drop_statement(self) -> exp.Expr:
         start = self._prev
-        kind = self._parse_kind("drop")
+        kind = "QUERY" if self._match_text_seq("QUERY") else self._parse_kind("drop")
         if_exists = self._match_text_seq("IF", "EXISTS") or False
         name = self._parse_name(f"the name of a {kind.lower()}")
         return self._at(Drop(this=name, kind=kind, if_exists=if_exists), start)
@@ -81,7 +81,8 @@ class CreateParser(TimeClauseParser):
             created.set("values", self._at(exp.Values(expressions=rows), start))
             return created
         created.set("query", self._parse_statement())
-        created.set("consistency", self._parse_consistency())
+        for name, clause in self._parse_output_clauses().items():
+            created.set(name, clause)
         return created
 
     def _parse_columns(self, created: exp.Expr) -> None:
@@ -198,6 +199,25 @@ class CreateParser(TimeClauseParser):
         if query is None:
             raise self.expected("SELECT")
         return query
+
+    def _parse_output_clauses(self) -> dict[str, exp.Expr | None]:
+        """``[CONSISTENCY …] [EMIT …]``, in either order."""
+        emission = self._parse_emission()
+        level = self._parse_consistency()
+        return {"consistency": level, "emission": emission or self._parse_emission()}
+
+    def _parse_emission(self) -> exp.Expr | None:
+        """``EMIT ON START | ON CLOSE | EVERY t``"""
+        start: Token = self._curr
+        if not self._match_text_seq("EMIT"):
+            return None
+        if self._match_text_seq("EVERY"):
+            return self._at(EmitClause(this="EVERY", period=self._parse_amount()), start, self._prev)
+        if not self._match_text_seq("ON"):
+            raise self.expected("ON START, ON CLOSE or EVERY")
+        if not self._match_texts(("START", "CLOSE")):
+            raise self.expected("START or CLOSE")
+        return self._at(EmitClause(this=f"ON {self._prev.text.upper()}"), start, self._prev)
 
     def _parse_consistency(self) -> exp.Expr | None:
         """``CONSISTENCY STRONG | MIDDLE | WEAK [REMEMBER t] | BLOCK t REMEMBER t``, lengths ``[BY WALL CLOCK]``"""

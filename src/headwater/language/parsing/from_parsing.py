@@ -94,7 +94,14 @@ class FromParser(TableFunctionParser):
             return None
         if word == "CONSISTENCY" and following in self.ID_VAR_TOKENS:
             return None
+        if word == "EMIT" and self._begins_emission():
+            return None
         return super()._parse_table_alias(alias_tokens)
+
+    def _begins_emission(self) -> bool:
+        """Is EMIT the clause, and not the name of a table that is joined?"""
+        following = [token.text.upper() for token in self._tokens[self._index + 1 : self._index + 3]]
+        return following[:1] == ["EVERY"] or following in (["ON", "START"], ["ON", "CLOSE"])
 
     def _parse_stream_window(self) -> exp.Expr | None:
         if self._match_pair(TokenType.WINDOW, TokenType.L_PAREN):

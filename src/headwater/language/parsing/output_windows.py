@@ -92,7 +92,10 @@ def _values(
 def _shown(output: exp.Expr) -> str:
     """The name of a column that has none: the expression, without the windows."""
     plain = output.copy().transform(lambda n: n.expressions[0] if isinstance(n, OutputWindow) else n)
-    return plain.sql(dialect="spark", normalize_functions="lower", comments=False)
+    try:
+        return plain.sql(dialect="spark", normalize_functions="lower", comments=False)
+    except ValueError:  # syntax of ours in a sub-query
+        return "wstream"
 
 
 def _outside(text: str, node: exp.Expr) -> SqlError:

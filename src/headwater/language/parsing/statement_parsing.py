@@ -56,7 +56,7 @@ class StatementParser(CreateParser):
         if self._match_set(_QUERY_STARTS, advance=False):
             start = self._curr
             query = self._parse_statement()
-            return self._at(SelectStatement(this=query, consistency=self._parse_consistency()), start)
+            return self._at(SelectStatement(this=query, **self._parse_output_clauses()), start)
         raise self._unknown_statement()
 
     def _unknown_statement(self) -> SqlError:
@@ -99,7 +99,7 @@ class StatementParser(CreateParser):
             pass
         if self._match_set(_QUERY_STARTS, advance=False):
             target = self._parse_statement()
-            options["consistency"] = self._parse_consistency()
+            options |= self._parse_output_clauses()
         else:
             target = self._parse_name("a query or the name of one")
         while self._curr and self._parse_explain_option(options):
@@ -166,7 +166,7 @@ class StatementParser(CreateParser):
             kind = KINDS.get(self._prev.text.upper(), "QUERY")
         if kind in (None, "QUERY") and self._match_set(_QUERY_STARTS, advance=False):
             target = self._parse_statement()
-            self._parse_consistency()
+            self._parse_output_clauses()
         else:
             target = self._parse_name("the name of a stream, table, query or function")
         return self._at(Describe(this=target, kind=kind), start)

@@ -73,6 +73,7 @@ class CreateStream(exp.Expression):
         "query": False,
         "values": False,
         "consistency": False,
+        "emission": False,
         "replace": False,
         "if_not_exists": False,
     }
@@ -111,6 +112,8 @@ class CreateFunction(exp.Expression):
 
 
 class Drop(exp.Expression):
+    """``kind`` may be QUERY: one that runs."""
+
     arg_types: ClassVar = {"this": True, "kind": True, "if_exists": False}
 
 
@@ -127,7 +130,14 @@ class SetOption(exp.Expression):
 class ExplainStatement(exp.Expression):
     """``this`` is a query, or the name of one."""
 
-    arg_types: ClassVar = {"this": True, "level": False, "format": False, "verbose": False, "consistency": False}
+    arg_types: ClassVar = {
+        "this": True,
+        "level": False,
+        "format": False,
+        "verbose": False,
+        "consistency": False,
+        "emission": False,
+    }
 
 
 class Show(exp.Expression):
@@ -148,5 +158,11 @@ class ConsistencyClause(exp.Expression):
     arg_types: ClassVar = {"this": True, "block": False, "remember": False, "wall": False}
 
 
+class EmitClause(exp.Expression):
+    """``this`` is ON START, ON CLOSE or EVERY, which has a period."""
+
+    arg_types: ClassVar = {"this": True, "period": False}
+
+
 class SelectStatement(exp.Expression):
-    arg_types: ClassVar = {"this": True, "consistency": False}
+    arg_types: ClassVar = {"this": True, "consistency": False, "emission": False}

@@ -17,6 +17,7 @@ _NO_UNITS = frozenset(
     {
         *(
             "AFTER",
+            "ALONG",
             "AND",
             "AS",
             "BY",
@@ -28,6 +29,7 @@ _NO_UNITS = frozenset(
             "FROM",
             "ROWS",
             "CONSISTENCY",
+            "EMIT",
             "FORMAT",
         ),
         *("CLOCK", "DISORDER", "HEARTBEAT", "IDLE", "LAGS", "LATE", "LATENCY", "ORDERED", "PARTITION", "SENT", "SKEW"),
@@ -37,7 +39,17 @@ _NO_UNITS = frozenset(
 """Words that may follow a length of time without being its unit."""
 
 _LATE_POLICIES = ("DROP", "ADJUST", "DIVERT INTO", "ERROR")
-_ESTIMATOR_OPTIONS = ("WINDOW", "ALPHA", "MARGIN", "HORIZON", "INITIAL", "WARMUP", "LATE BUDGET")
+_ESTIMATOR_OPTIONS = (
+    "WINDOW",
+    "ALPHA",
+    "MARGIN",
+    "HORIZON",
+    "INITIAL",
+    "WARMUP",
+    "SILENCE",
+    "LATE BUDGET",
+    "WALL CLOCK",
+)
 
 
 class TimeClauseParser(OutputParser):
@@ -205,6 +217,12 @@ class TimeClauseParser(OutputParser):
         name = self._parse_name("the name of a time domain")
         return self._clause("CLOCK DEVIATION", amount=amount, rate=rate, name=name)
 
+    def _parse_along(self) -> exp.Expr:
+        self._advance()
+        self._expect("WALL", "CLOCK")
+        within = self._parse_amount() if self._match_text_seq("WITHIN") else None
+        return self._clause("ALONG WALL CLOCK", amount=within)
+
     def _parse_tokens(self) -> exp.Expr:
         self._advance()
         self._expect("FROM")
@@ -257,6 +275,8 @@ class TimeClauseParser(OutputParser):
             name, value = "LATE BUDGET", self._parse_plain_number("a share, for example 0.1 %")
             percent = self._match(TokenType.MOD) or self._match_text_seq("PERCENT")
             return self._at(self._clause(name, amount=value, name=exp.var("%") if percent else None), start, self._prev)
+        if self._match_text_seq("WALL", "CLOCK"):
+            return self._at(self._clause("WALL CLOCK"), start, self._prev)
         if not self._match_texts(_ESTIMATOR_OPTIONS):
             near = closest(self._curr.text.upper(), _ESTIMATOR_OPTIONS, cutoff=0.7) if self._curr else None
             hint = f"Did you mean {near}?" if near else f"There are {', '.join(_ESTIMATOR_OPTIONS)}."
@@ -286,6 +306,7 @@ class TimeClauseParser(OutputParser):
         "IDLE": _parse_idle,
         "LATE": _parse_late_rows,
         "CLOCK": _parse_clock,
+        "ALONG": _parse_along,
         "TOKENS": _parse_tokens,
         "TRANSITIVE": _parse_transitive,
         "WATERMARK": _parse_watermark,

@@ -29,8 +29,13 @@ class _Cell:
     field: Field
 
 
-def bind_values(text: str, rows: Sequence[exp.Expr], fields: Sequence[Field] | None = None) -> Constant:
+def bind_values(
+    text: str, rows: Sequence[exp.Expr], fields: Sequence[Field] | None = None, *, place: exp.Expr | None = None
+) -> Constant:
     """The rows of VALUES; their columns are as declared, or ``col1``, ``col2``, … of the common types (Spark)."""
+    if not rows:
+        hint = "For example: VALUES (1, 'a'), (2, 'b')."
+        raise error_on(text, place, "SYNTAX", "VALUES needs at least one row", hint=hint)
     binder = ExpressionBinder(Scope(text, ()), "VALUES")
     written = [[binder.bind(cell) for cell in _expressions(row)] for row in rows]
     _check_lengths(text, rows, written, fields)

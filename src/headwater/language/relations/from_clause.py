@@ -8,6 +8,7 @@ import pyarrow as pa
 from attrs import evolve
 from sqlglot import exp
 
+from headwater.algebra.expressions import can_fail
 from headwater.algebra.nodes import JoinKind
 from headwater.errors import SqlError
 from headwater.language.expressions import ExpressionBinder
@@ -89,6 +90,10 @@ class FromClause:
     def require(self, predicate: Bound) -> None:
         """A condition that every row of the result must meet (from WHERE)."""
         self._predicates.append(predicate)
+
+    def is_fragile(self, predicate: Bound) -> bool:
+        """Must the condition not meet rows that others drop?"""
+        return _is_fragile(predicate, self._parts)
 
     def _group(self, start: exp.Expr, joins: Sequence[exp.Join]) -> list[Relation]:
         parts = self._parenthesised(start)
@@ -245,7 +250,8 @@ class FromClause:
 
     def _joined(self, parts: Sequence[Relation], predicates: Sequence[Bound]) -> Relation:
         """Left-deep in the order of FROM, but never a product where some other item is connected by equal keys."""
-        waiting = list(predicates)
+        fragile = [p for p in predicates if _is_fragile(p, parts)]
+        waiting = [p for p in predicates if p not in fragile]
         remaining = [self._narrowed(part, waiting) for part in parts]
         result = remaining.pop(0)
         while remaining:
@@ -255,8 +261,8 @@ class FromClause:
             ready = [p for p in waiting if set(p.types) <= reach]
             waiting = [p for p in waiting if p not in ready]
             result = join(result, chosen, JoinKind.INNER, ready, self.names)
-        if waiting:  # conditions without any column
-            result = result.over(filtered(result.plan, waiting))
+        if waiting or fragile:  # conditions without any column, and those that must not meet rows that others drop
+            result = result.over(filtered(result.plan, [*waiting, *fragile]))
         return evolve(result, items=tuple(i for part in parts for i in part.items))
 
     @staticmethod
@@ -279,3 +285,11 @@ class FromClause:
 
 def _columns(relation: Relation) -> set[str]:
     return set(relation.plan.schema.names)
+
+
+def _is_fragile(predicate: Bound, parts: Sequence[Relation]) -> bool:
+    """Can it fail? An equation that joins two of the parts is needed there."""
+    if not can_fail(predicate.scalar()):
+        return False
+    read = set(predicate.types)
+    return not isinstance(predicate.node, exp.EQ) or any(read <= _columns(part) for part in parts)

@@ -8,7 +8,7 @@ import pyarrow as pa
 from attrs import define, evolve, field
 from sqlglot import exp
 
-from headwater.algebra.nodes import Dstream, Istream, Plan, SessionWindow, Split, Stamp
+from headwater.algebra.nodes import Dstream, Istream, Plan, RowWindow, SessionWindow, Split, Stamp
 from headwater.algebra.properties import is_chronon
 from headwater.errors import SqlError
 from headwater.language.catalog import Derived, Stream, UnboundedWindow
@@ -17,6 +17,7 @@ from headwater.language.notices import Notice
 from headwater.language.parsing.syntax import RelationToStream, TableFunction
 from headwater.language.relations.constants import bind_values
 from headwater.language.relations.internal_windows import check_inside
+from headwater.language.relations.lasting_rows import check_rows, check_short, repeated
 from headwater.language.relations.table_functions import apply_session, apply_table_function
 from headwater.language.relations.windows import apply_granularity, apply_window
 from headwater.language.scope import Column, Item, NameSource, Scope, project, reference
@@ -43,10 +44,24 @@ class Environment:
     bind_query: Callable[[exp.Expr], Output]
     unbounded: list[UnboundedWindow] = field(factory=list)
     notices: list[Notice] = field(factory=list)
+    streams: Callable[[str], Stream | Derived | None] = lambda _: None
+    """What the catalog has under the name of a source."""
+    keys: Callable[[], dict[Plan, tuple[str, ...]]] = dict
+    """The plans that have a PRIMARY KEY."""
     outer: Scope | None = None
     """What is in sight around the query, for a sub-query."""
     stamped: bool = False
     """Do the rows carry the instant of their arrival?"""
+
+    def time_column(self, source: str) -> str | None:
+        """The column that orders a source."""
+        found = self.streams(source)
+        return found.time if isinstance(found, Stream) and found.time != CHANGED else None
+
+    def has_unit(self, source: str) -> bool:
+        """Does the source declare that its instants are microseconds?"""
+        found = self.streams(source)
+        return isinstance(found, Stream) and found.time is not None and found.has_unit
 
     def note_unbounded(self, plan: Plan, place: exp.Expr, item: Item) -> None:
         """A window of the item whose elements never expire, and where it is asked for."""
@@ -74,6 +89,7 @@ class ItemBinder:
                 item = self._renamed(alias, item)
         window = node.args.get("stream_window")
         if stamped and ((window is not None and window.this != "NOW") or is_chronon(plan)):
+            check_short(self.environment.text, window or node, plan, self.environment.has_unit, "an INTERNAL window")
             item, plan = _stamped(item, plan)
         if window is not None:
             item, plan = self._windowed(window, item, plan)
@@ -82,12 +98,18 @@ class ItemBinder:
         return item, plan
 
     def _windowed(self, window: exp.Expr, item: Item, plan: Plan) -> tuple[Item, Plan]:
-        text = self.environment.text
+        text, has_unit = self.environment.text, self.environment.has_unit
+        timed = isinstance(size := window.args.get("size"), exp.Expr) and size.args.get("unit") is not None
+        if window.this in ("RANGE", "UNBOUNDED", "SESSION"):
+            what = f"{'an' if window.this == 'UNBOUNDED' else 'a'} {window.this} window"
+            check_short(text, window, plan, has_unit, what, timed=timed)
         if window.this == "SESSION":
             item, plan = apply_session(text, window, item, plan, self.environment.notices)
             self.environment.note_unbounded(plan, window, item)
             return item, plan
         plan, unbounded = apply_window(text, window, plan, item, self.environment.notices)
+        if isinstance(plan, RowWindow):
+            check_rows(text, window, plan.input, has_unit, plan.rows, plan.slide)
         if unbounded is not None:
             self.environment.note_unbounded(unbounded, window, item)
         return item, plan
@@ -100,16 +122,18 @@ class ItemBinder:
                 output = self.environment.bind_query(node.this)
                 return Item(output.columns), output.plan
             case exp.Values():
-                constant = bind_values(self.environment.text, node.expressions)
+                constant = bind_values(self.environment.text, node.expressions, place=node)
                 return Item(tuple(_column(f) for f in constant.schema)), constant
             case RelationToStream():
                 check_inside(self.environment.text, node, node.expression)
                 item, plan = self._under_visible_names(node.expression)
+                if node.this.name == "RSTREAM":
+                    self.environment.notices += repeated(plan, self.environment.has_unit)
                 return Item(item.columns, stream=item.label), RELATION_TO_STREAM[node.this.name](plan)
             case TableFunction():
                 check_inside(self.environment.text, node, node.args["data"])
                 item, plan = self._under_visible_names(node.args["data"])
-                item, plan = apply_table_function(self.environment.text, node, item, plan, self.environment.notices)
+                item, plan = apply_table_function(self.environment, node, item, plan)
                 if isinstance(plan, SessionWindow):
                     self.environment.note_unbounded(plan, node, item)
                 return evolve(item, alias=None, stream=item.label), plan

@@ -8,6 +8,7 @@ import pyarrow as pa
 from attrs import evolve
 from sqlglot import exp
 
+from headwater.algebra.expressions import can_fail
 from headwater.algebra.nodes import Filter, Join, JoinKind, Plan, Scalar
 from headwater.language.rendering import column_node, render, user_functions
 from headwater.language.scope import Bound, NameSource, Relation, project, reference
@@ -51,7 +52,9 @@ def join(left: Relation, right: Relation, kind: JoinKind, predicates: Sequence[B
         columns = set(predicate.types)
         if _is_true(predicate):
             continue
-        if columns <= ours and kind in _PUSH_LEFT:
+        if can_fail(predicate.scalar()) and not equal_pair(predicate, ours, theirs):
+            rest.append(predicate)  # not for rows without a partner
+        elif columns <= ours and kind in _PUSH_LEFT:
             below_left.append(predicate)
         elif columns <= theirs and kind in _PUSH_RIGHT:
             below_right.append(predicate)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 import pyarrow as pa
 from attrs import evolve
 from sqlglot import exp
 
-from headwater.algebra.nodes import HopWindow, Plan, SessionWindow
+from headwater.algebra.nodes import HopWindow, Istream, Plan, SessionWindow
+from headwater.algebra.row_times import RowTimes, row_times
 from headwater.language.notices import Notice
 from headwater.language.parsing.syntax import TableFunction
 from headwater.language.relations.windows import instants, partition_column, shift
@@ -17,14 +19,23 @@ from headwater.language.text import error_on
 from headwater.language.types import shown
 
 
-def apply_table_function(
-    text: str, node: TableFunction, item: Item, plan: Plan, notices: list[Notice]
-) -> tuple[Item, Plan]:
+class Around(Protocol):
+    """What these functions need to know of the query around them."""
+
+    text: str
+    notices: list[Notice]
+
+    def time_column(self, source: str) -> str | None: ...
+
+
+def apply_table_function(around: Around, node: TableFunction, item: Item, plan: Plan) -> tuple[Item, Plan]:
     """The rows of the item in their windows; its columns are called as users see them."""
-    name, partition = node.this.name, node.args.get("partition")
+    name, partition, text = node.this.name, node.args.get("partition"), around.text
     bound = Scope(text, (item,)).resolve(node.args["timecol"])
-    type_ = type_of_time(text, bound, (item,), "DESCRIPTOR")
-    ends = start, end = _ends(item.columns, type_, notices)
+    times = row_times(plan, around.time_column)
+    type_ = type_of_time(text, bound, (item,), "DESCRIPTOR", times)
+    plan = at_their_times(plan, times)
+    ends = start, end = _ends(item.columns, type_, around.notices)
     if name == "SESSION":
         columns = tuple(partition_column(text, c, item) for c in (partition.expressions if partition else ()))
         gap = instants(text, node.args["gap"], "the gap of a session")
@@ -76,17 +87,24 @@ def _ends(columns: Sequence[Column], type_: pa.DataType, notices: list[Notice]) 
 # -- time -------------------------------------------------------------------------------------------------------------
 
 
-def type_of_time(text: str, column: Bound, items: Iterable[Item], word: str) -> pa.DataType:
-    """The type of the window's ends, by the column that is named as the time of the rows."""
-    declared = [(i, c) for i in items if i.time is not None for c in i.columns if c.name == i.time]
-    if declared and column.column not in {c.internal for _, c in declared}:
+def at_their_times(plan: Plan, times: RowTimes) -> Plan:
+    """Each row once, at its own time, also where it lasts: a row that holds its first instant is new only then."""
+    return plan if times.lifetime == 1 else Istream(plan)
+
+
+def type_of_time(text: str, column: Bound, items: Iterable[Item], word: str, times: RowTimes) -> pa.DataType:
+    """The type of the window's ends, by the column that is named as the time of the rows, and must be that."""
+    listed = tuple(items)
+    declared = [(i, c) for i in listed if i.time is not None for c in i.columns if c.name == i.time]
+    more = ", …" if word != "DESCRIPTOR" else ""
+    if column.column not in times.columns and declared:
         item, time = declared[0]
         raise error_on(
             text,
             column.origin,
             "TIME_COLUMN",
             f'the time of stream "{item.label}" is its column "{time.name}"',
-            hint=f"It is declared so (ORDERED BY); write {word}({time.name}{', …' if word != 'DESCRIPTOR' else ''}).",
+            hint=f"It is declared so (ORDERED BY); write {word}({time.name}{more}).",
         )
     type_ = column.type
     if column.column is None or not (
@@ -95,6 +113,17 @@ def type_of_time(text: str, column: Bound, items: Iterable[Item], word: str) -> 
         found = shown(type_) if column.column is not None else "an expression"
         message = f"{word} takes a TIMESTAMP or an integer column, not {found}"
         raise error_on(text, column.origin, "TYPE_MISMATCH", message)
+    if column.column not in times.columns:
+        known = [c.name for i in listed for c in i.columns if c.internal in times.columns and c.name]
+        hint = "Declare it: CREATE STREAM … ORDERED BY; in a sub-query, select that column as it is."
+        raise error_on(
+            text,
+            column.origin,
+            "TIME_COLUMN",
+            f'column "{column.origin.name}" is not known to be the time of its rows',
+            detail="Rows are put into windows by the time at which they are valid, not by any other column.",
+            hint=f"Write {word}({known[0]}{more})." if known else hint,
+        )
     return _instants_as(type_)
 
 

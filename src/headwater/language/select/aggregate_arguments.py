@@ -12,6 +12,7 @@ from headwater.language.expressions import ExpressionBinder, Hook, check_column_
 from headwater.language.rendering import Template
 from headwater.language.scope import Bound, Scope
 from headwater.language.text import error_on
+from headwater.language.types import duckdb_name
 
 
 class AggregateArguments:
@@ -37,7 +38,7 @@ class AggregateArguments:
             raise self.error(node, "UNSUPPORTED", f"ORDER BY inside {name} is not supported")
         arguments = [self._bound(g) for g in given]
         if name == "COUNT" and len(arguments) > 1:
-            return _all_of(arguments), distinct, ()
+            return _all_of([typed_null(a, pa.string()) for a in arguments]), distinct, ()
         if len(arguments) != 1:
             raise self.error(node, "WRONG_ARGUMENTS", f'aggregate "{name}" takes 1 argument, not {len(arguments)}')
         return arguments[0], distinct, ()
@@ -63,7 +64,12 @@ class AggregateArguments:
         binder = ExpressionBinder(self.scope, "an aggregate", aggregate=self._inner, subquery=self._subquery)
         bound = binder.bind(node)
         check_column_type(binder, bound)
-        return bound.cast(pa.string(), "VARCHAR") if pa.types.is_null(bound.type) else bound
+        return bound
+
+
+def typed_null(bound: Bound, type_: pa.DataType) -> Bound:
+    """A NULL without a type as one of this type."""
+    return bound.cast(type_, duckdb_name(type_)) if pa.types.is_null(bound.type) else bound
 
 
 def _all_of(arguments: Sequence[Bound]) -> Bound:

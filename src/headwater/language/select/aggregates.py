@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 
 import pyarrow as pa
 from attrs import evolve
 from sqlglot import exp
 
+from headwater.algebra.expressions import can_fail
 from headwater.algebra.nodes import Aggregate, AggregateCall, Distinct, Plan, Scalar, Union
 from headwater.errors import SqlError
 from headwater.language.expressions import ExpressionBinder, Hook
 from headwater.language.functions.user_functions import find_aggregate_function, is_aggregate
 from headwater.language.relations.joins import with_columns
-from headwater.language.rendering import column_node, render
+from headwater.language.rendering import Template, column_node, render
 from headwater.language.scope import Bound, Column, Item, NameSource, Relation, Scope, project, reference
-from headwater.language.select.aggregate_arguments import AggregateArguments
+from headwater.language.select.aggregate_arguments import AggregateArguments, typed_null
 from headwater.language.text import error_on
 from headwater.language.types import duckdb_name, shown
 from headwater.operators.expression import quote
@@ -107,6 +108,9 @@ class Grouping:
         arguments = AggregateArguments(self.scope, self._inner, self._subquery)
         argument, distinct, parameters = arguments.of(node, name.upper())
         parameters = (*function.constants, *parameters)
+        if argument is not None:
+            numeric = function.result(pa.string()) is None  # then it is a DOUBLE, as in Spark
+            argument = typed_null(argument, pa.float64() if numeric else pa.string())
         type_ = pa.int64() if argument is None else function.result(argument.type)
         if argument is not None and type_ is None:
             raise self.error(
@@ -114,6 +118,8 @@ class Grouping:
             )
         if argument is not None and function.parameter is not None:
             argument = argument.cast(function.parameter, duckdb_name(function.parameter))
+        if argument is not None and condition is not None and can_fail(argument.scalar()):
+            argument = _where(condition, argument)
         key = (
             function.name,
             argument.sql if argument else None,
@@ -218,6 +224,11 @@ class Grouping:
             columns.append((column.internal, Scalar(f"CAST({bits} AS {duckdb_name(column.type)})", column.type)))
         return project(groups, columns)
 
+    @property
+    def results(self) -> Mapping[str, Column]:
+        """The calls as columns of the result."""
+        return {call.output: self._results[call.output] for call, *_ in self._calls.values()}
+
     def lift(self, bound: Bound) -> Bound:
         """An expression over the input as one over the groups (after ``build``)."""
 
@@ -265,3 +276,9 @@ def _replaced(node: exp.Expr, replacement: Callable[[exp.Expr], exp.Expr]) -> ex
         elif isinstance(value, list):
             node.set(key, [_replaced(v, replacement) if isinstance(v, exp.Expr) else v for v in value])
     return node
+
+
+def _where(condition: Bound, argument: Bound) -> Bound:
+    """The argument of an aggregate with FILTER, not computed where the condition is not true."""
+    node = Template(this="CASE WHEN {0} THEN {1} END", expressions=[condition.node.copy(), argument.node.copy()])
+    return Bound(node, argument.type, True, argument.origin)

@@ -14,11 +14,12 @@ from attrs import evolve
 from sqlglot import exp
 
 from headwater.algebra.nodes import HopWindow, Plan, SessionWindow
+from headwater.algebra.row_times import RowTimes, TimeColumn, row_times
 from headwater.errors import SqlError
 from headwater.language.expressions import ExpressionBinder
 from headwater.language.parsing.syntax import Duration
 from headwater.language.relations.joins import with_columns
-from headwater.language.relations.table_functions import hop, type_of_time
+from headwater.language.relations.table_functions import at_their_times, hop, type_of_time
 from headwater.language.relations.windows import instants
 from headwater.language.rendering import Template
 from headwater.language.scope import Bound, Column, Item, NameSource, Relation, Scope, project, reference
@@ -62,15 +63,15 @@ def is_window_call(node: exp.Expr) -> bool:
 class GroupWindow:
     """The window of one query's GROUP BY: first its column, and the rows with it once the keys are known."""
 
-    def __init__(self, call: exp.Expr, scope: Scope, names: NameSource) -> None:
-        self._scope, self._call = scope, call
+    def __init__(self, call: exp.Expr, scope: Scope, names: NameSource, times: RowTimes) -> None:
+        self._scope, self._call, self._times = scope, call, times
         name, arguments = call.name.lower(), call.expressions
         most = 4 if name == "window" else 2
         if not 2 <= len(arguments) <= most:
             message = f'function "{name}" takes {"2 to 4" if most == 4 else "2"} arguments, not {len(arguments)}'
             raise self.error(call, "WRONG_ARGUMENTS", message, hint=f"Write {name}{_PARAMETERS[name]}.")
         time = ExpressionBinder(scope, "GROUP BY").bind(arguments[0])
-        self._time = type_of_time(scope.text, time, scope.items, name)
+        self._time = type_of_time(scope.text, time, scope.items, name, times)
         self._lengths = [self._length(a) for a in arguments[1:]]
         self._ends = (names.unique("window_start"), names.unique("window_end"))
         self._names = names
@@ -80,9 +81,12 @@ class GroupWindow:
         self.column = Column(name, names.unique(name), struct, nullable=False)
 
     @classmethod
-    def of(cls, node: exp.Select, scope: Scope, names: NameSource) -> GroupWindow | None:
+    def of(
+        cls, node: exp.Select, scope: Scope, names: NameSource, plan: Plan, time_column: TimeColumn
+    ) -> GroupWindow | None:
+        """That of a query over the rows of a plan, if it has one."""
         call = node.args.get(_CALL)
-        return None if call is None else cls(call, scope, names)
+        return None if call is None else cls(call, scope, names, row_times(plan, time_column))
 
     def error(self, node: exp.Expr, code: str, message: str, *, hint: str = "") -> SqlError:
         return error_on(self._scope.text, node, code, message, hint=hint)
@@ -93,7 +97,7 @@ class GroupWindow:
 
     def over(self, relation: Relation, keys: Sequence[Bound]) -> Relation:
         """The rows in their windows; sessions are those of the other keys."""
-        plan, text = relation.plan, self._scope.text
+        plan, text = at_their_times(relation.plan, self._times), self._scope.text
         if self.column.name == "window":
             size, slide, offset = hop(text, *[*self._lengths, None, None][:3])
             windowed: Plan = HopWindow(plan, size, slide, offset, *self._ends, self._time)

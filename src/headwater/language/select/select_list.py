@@ -14,7 +14,7 @@ from headwater.language.expressions import ExpressionBinder, check_column_type
 from headwater.language.notices import Notice
 from headwater.language.scope import Bound, Column, NameSource, Relation, Scope, project, reference
 from headwater.language.select.aggregates import calls_aggregate
-from headwater.language.text import did_you_mean, error_on
+from headwater.language.text import did_you_mean, error_on, span
 
 _RELATION_TO_STREAM = frozenset({"ISTREAM", "DSTREAM", "RSTREAM", "ISTREAM-RESTORE", "RSTREAM-RESTORE"})
 
@@ -82,7 +82,7 @@ class SelectList:
             elif isinstance(node, (exp.Aliases, exp.Tuple)):
                 raise self.error(node, "UNSUPPORTED", "a column cannot be a list of expressions")
             else:
-                chosen.append(Chosen(_default_name(node), node))
+                chosen.append(Chosen(_default_name(self.text, node), node))
         copies = [Chosen(c.name, self._node, c) for c in (scope.carried or {}).values()]
         self._chosen = [*chosen, *(self._also(chosen) if self._also else ()), *copies]
         self._scope = scope
@@ -171,9 +171,13 @@ def _argument(chosen: Chosen) -> str | None:
     return only[0].name if plain and not chosen.aliased else None
 
 
-def _default_name(node: exp.Expr) -> str:
+def _default_name(text: str, node: exp.Expr) -> str:
     while isinstance(node, exp.Paren):
         node = node.this
     if isinstance(node, (exp.Column, exp.Dot)):
         return node.name
-    return node.sql(dialect="spark", normalize_functions="lower", comments=False)
+    try:
+        return node.sql(dialect="spark", normalize_functions="lower", comments=False)
+    except ValueError:  # syntax of ours in a sub-query: as it is written
+        start, end = span(node) or (0, 0)
+        return " ".join(text[start:end].split())

@@ -26,6 +26,30 @@ Pair = tuple[Column | None, Column | None]
 """A column of the result: where it comes from on either side; None: it is NULL there."""
 
 
+def sides_of(node: exp.SetOperation) -> list[exp.Expr]:
+    """The queries that it combines: two, or all of a chain of UNIONs of one kind."""
+    sides = [node.expression]
+    below: exp.Expr = node.this
+    while isinstance(node, exp.Union) and isinstance(below, exp.Union) and _is_same(node, below):
+        sides.append(below.expression)
+        below = below.this
+    return [below, *reversed(sides)]
+
+
+def _is_same(node: exp.Union, below: exp.Union) -> bool:
+    """Is nothing said of the inner union but what is said of the outer one?"""
+    own = {name for name, value in below.args.items() if value} - {"this", "expression", "distinct"}
+    return not own and not node.args.get("by_name") and bool(node.args["distinct"]) == bool(below.args["distinct"])
+
+
+def combined_all(text: str, node: exp.SetOperation, sides: Sequence[Output]) -> Output:
+    """The result of all; half and half, so that a long chain is no deep plan."""
+    if len(sides) == 1:
+        return sides[0]
+    half = len(sides) // 2
+    return combined(text, node, combined_all(text, node, sides[:half]), combined_all(text, node, sides[half:]))
+
+
 def combined(text: str, node: exp.SetOperation, left: Output, right: Output) -> Output:
     """The result of the set operation; its columns have the names of the left side."""
     pairs = _pairs_by_name(text, node, left, right) if node.args.get("by_name") else _pairs(text, node, left, right)

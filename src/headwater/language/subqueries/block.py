@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
-from attrs import evolve, frozen
+from collections.abc import Mapping
 
-from headwater.algebra.nodes import Plan, Scalar
+import pyarrow as pa
+from attrs import evolve, field, frozen
+
+from headwater.algebra.nodes import Plan, Scalar, TopK
 from headwater.algebra.properties import has_key, nullable
 from headwater.language.relations.joins import equal_sides
 from headwater.language.scope import Bound, Column, Item, NameSource, Relation, project
@@ -24,6 +26,12 @@ class Block:
     """Its columns that are copies of outer ones."""
     correlation: Correlation | None = None
     """Where its plan still needs the values of outer columns."""
+    empty: tuple[Bound, ...] = ()
+    """What it selects where it has no row, if that is not NULL throughout (``empty_aggregates``)."""
+    one_row: bool = False
+    """Is it certain that it has at most one row for each outer row?"""
+    keys: Mapping[Plan, tuple[str, ...]] = field(factory=dict, eq=False)
+    """Plans with a PRIMARY KEY, which the user vouches for."""
 
     @property
     def columns(self) -> set[str]:
@@ -32,7 +40,9 @@ class Block:
     @property
     def single(self) -> bool:
         """Has it at most one row at an instant for each outer row?"""
-        plan, own = over_any_values(self.relation.plan), self.columns
+        if self.one_row:
+            return True
+        plan, own = _with_keys(over_any_values(self.relation.plan), self.keys), self.columns
         sides = (equal_sides(p, set(p.types) - own, own) for p in self.correlated)
         fixed = [inner.column for _, inner in filter(None, sides) if inner.column is not None]
         return has_key(plan, [*self.copies, *fixed])
@@ -44,6 +54,13 @@ class Block:
             relation = relation.over(self.correlation.grounded(relation.plan, outer, lift))
         outputs, correlated = (tuple(lift(b) for b in bounds) for bounds in (self.outputs, self.correlated))
         return evolve(self, relation=relation, outputs=outputs, correlated=correlated, correlation=None)
+
+
+def _with_keys(plan: Plan, keys: Mapping[Plan, tuple[str, ...]]) -> Plan:
+    """The plan where one row for each PRIMARY KEY stands for what has one, to see what follows from it."""
+    if plan in keys:
+        return TopK(plan, (), 1, partition=keys[plan])
+    return plan.with_new_inputs([_with_keys(child, keys) for child in plan.inputs]) if keys else plan
 
 
 def with_own_names(block: Block, names: NameSource) -> Block:

@@ -13,6 +13,7 @@ from headwater.errors import SqlError
 from headwater.language.expressions import ExpressionBinder
 from headwater.language.predicates import all_of, any_of, compared, is_null, not_false, not_true
 from headwater.language.relations.joins import filtered, join, with_columns
+from headwater.language.rendering import Template
 from headwater.language.scope import Bound, Column, NameSource, Relation, Scope, project, reference
 from headwater.language.subqueries.block import Block
 from headwater.language.subqueries.conditions import NEGATED, Condition
@@ -66,15 +67,19 @@ class SubqueryJoins:
         plan, names = with_columns(block.relation.plan, plain, self.names)
         columns = dict(zip(map(id, plain), names, strict=True))
         flag = None
-        if any(not set(o.types) <= own for o in block.outputs):
+        if any(id(o) not in columns or (block.empty and o.nullable) for o in block.outputs):
             plan, flag = self.flagged(plan)
         values = []
-        for output in block.outputs:
+        for place, output in enumerate(block.outputs):
+            value = output
             if id(output) in columns:
                 name = columns[id(output)]
-                values.append(Bound.of_column(Column(name, name, output.type), query))
-            else:
-                values.append(output if flag is None else _where_found(output, flag))
+                value = Bound.of_column(Column(name, name, output.type), query)
+            if block.empty and id(output) in columns and not output.nullable:  # then NULL is where there is no row
+                value = _filled(value, block.empty[place])
+            elif flag is not None and (block.empty or value is output) and not pa.types.is_null(output.type):
+                value = _where_found(value, flag, block.empty[place] if block.empty else None)
+            values.append(value)
         return values, evolve(block, relation=block.relation.over(plan))
 
     def flagged(self, plan: Plan, name: str | None = None) -> tuple[Plan, Bound]:
@@ -177,10 +182,19 @@ class SubqueryJoins:
         )
 
 
-def _where_found(value: Bound, flag: Bound) -> Bound:
-    """What names outer columns is computed above the join; where that finds no row it is NULL all the same."""
+def _where_found(value: Bound, flag: Bound, empty: Bound | None) -> Bound:
+    """What names outer columns is computed above the join; where that finds no row it is NULL, or that of no rows."""
     found = exp.Not(this=exp.Is(this=flag.node.copy(), expression=exp.Null()))
-    return evolve(value, node=exp.Case(ifs=[exp.If(this=found, true=value.node.copy())]), nullable=True)
+    case = exp.Case(ifs=[exp.If(this=found, true=value.node.copy())])
+    if empty is None:
+        return evolve(value, node=case, nullable=True)
+    case.set("default", empty.node.copy())
+    return evolve(value, node=case)
+
+
+def _filled(value: Bound, empty: Bound) -> Bound:
+    node = Template(this="COALESCE({0}, {1})", expressions=[value.node.copy(), empty.node.copy()])
+    return evolve(value, node=node, nullable=False)
 
 
 def _columns(number: int) -> str:

@@ -21,6 +21,14 @@ from headwater.language.select.ordering import chooses_rows, keeps_some_rows
 from headwater.language.select.select_list import SelectList, relation_to_stream
 from headwater.language.subqueries.block import Block, tied, with_own_names
 from headwater.language.subqueries.correlation import Correlation, copies, same
+from headwater.language.subqueries.empty_aggregates import (
+    aggregates_all,
+    ask_for_row,
+    ask_for_row_unless_null,
+    ask_for_rows_in_from,
+    ask_for_value,
+    is_value,
+)
 from headwater.language.subqueries.free_names import FreeNames, needs_values, refused
 from headwater.language.text import error_on
 
@@ -126,13 +134,28 @@ class NestedQueries:
         """
         while isinstance(node, exp.Subquery) and not any(node.args.get(c) for c in ("with_", "limit", "offset")):
             node = node.this
-        free = self._free.explained(node, outer)
+        ask_for_rows_in_from(node)
+        block = self._bound(node, outer, names, kind)
+        return evolve(block, one_row=aggregates_all(node), keys=self._environment.keys())
+
+    def _bound(self, node: exp.Expr, outer: Scope, names: NameSource, kind: str) -> Block:
+        free, value = self._free.explained(node, outer), False
         if isinstance(node, exp.Select) and self._is_plain(node, kind):
-            chosen = SelectList(self.text, node)
+            chosen, whole = SelectList(self.text, node), aggregates_all(node)
+            joined = not free or not needs_values(node, free, grouped=_is_grouped(node))
+            value = whole and kind == "VALUE" and is_value(node)
+            if value and joined:
+                ask_for_value(node)
+            elif whole and not free:
+                ask_for_row(node)
             if not free:
                 return with_own_names(self._block(node, chosen, outer, NameSource()), names)
-            if not needs_values(node, free, grouped=_is_grouped(node)):
+            if joined and (value or not whole):
                 return self._block(node, chosen, outer, names, correlated=True)
+        if value and isinstance(node, exp.Select):
+            ask_for_row_unless_null(node)
+        else:
+            ask_for_row(node)
         correlation = Correlation.of(outer, free) if free else None
         output = self._bind(node, correlation)
         outputs = tuple(Bound.of_column(c, node) for c in output.columns)

@@ -82,7 +82,12 @@ class Values:
             self._plain.append(self.predicate(node, clause, lift=False))
         elif condition is not None and not any(o.find(exp.Query, exp.Subquery) for o in condition.outer):
             outer, block = self._condition(condition, clause)
-            self._steps.append(partial(self._applied, condition, outer, block))
+            if condition.kind == "VALUE" and block.empty:  # the condition may hold where there is no row
+                values = self._values(condition.query, block, len(outer))
+                met = all_of(self._joins.compare(condition.operator, outer, values))
+                self._steps.append(partial(self._filtered, met))
+            else:
+                self._steps.append(partial(self._applied, condition, outer, block))
         else:
             self._steps.append(partial(self._filtered, self.predicate(node, clause, lift=False)))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from attrs import evolve, frozen
 
-from headwater.algebra.expressions import conjunction, conjuncts, equal_columns, renamed
+from headwater.algebra.expressions import can_fail, conjunction, conjuncts, equal_columns, renamed
 from headwater.algebra.nodes import Filter, Join, JoinKind, Plan, Scalar
 from headwater.optimizer.rule import Context, rule
 from headwater.optimizer.scalars import filtered
@@ -29,7 +29,8 @@ class _Sorted:
 @rule(
     Filter,
     law="σ_{p∧q∧r}(S1 ⋈_θ S2) ≐ σ_p(S1) ⋈_{θ∧r} σ_q(S2)",
-    condition="p reads S1 only and S1 is not filled with NULLs, q reads S2 only likewise; r only in an inner join",
+    condition="p reads S1 only and S1 is not filled with NULLs, q reads S2 only likewise; r only in an inner join; none of "
+    "them can fail",
     source="Krämer 10.3.1 (checked)",
 )
 def filter_into_join(plan: Filter, context: Context) -> Plan | None:
@@ -60,7 +61,7 @@ def _sort(join: Join, predicates: list[Scalar]) -> _Sorted:
     found = _Sorted([], [], [], [], [])
     for predicate in predicates:
         read = set(predicate.columns)
-        if not read:
+        if not read or can_fail(predicate):
             found.rest.append(predicate)
         elif read <= ours and join.kind in _LEFT:
             found.left.append(predicate)

@@ -11,7 +11,16 @@ from collections.abc import Iterable
 import pyarrow as pa
 from attrs import frozen
 
-from headwater.algebra.expressions import column, conjunction, conjuncts, equal_columns, plain_column, quoted, renamed
+from headwater.algebra.expressions import (
+    can_fail,
+    column,
+    conjunction,
+    conjuncts,
+    equal_columns,
+    plain_column,
+    quoted,
+    renamed,
+)
 from headwater.algebra.nodes import Join, JoinKind, Plan, Project, Scalar
 from headwater.optimizer.estimation.joins import key_selectivity
 from headwater.optimizer.estimation.selectivity import selectivity
@@ -84,13 +93,13 @@ def _predicate(condition: Scalar, owner: dict[str, int], relations: list[Plan], 
     return Predicate(touched, chance)
 
 
-def _build(tree: Tree, graph: _Graph, waiting: list[Scalar]) -> Plan:
-    """The joins of a tree; every condition goes to the first join that has all of its columns."""
+def _build(tree: Tree, graph: _Graph, waiting: list[Scalar], *, top: bool = True) -> Plan:
+    """The joins of a tree; a condition goes to the first join that has all of its columns, to the last if it can fail."""
     if isinstance(tree, int):
         return graph.relations[tree]
-    left, right = (_build(half, graph, waiting) for half in tree)
+    left, right = (_build(half, graph, waiting, top=False) for half in tree)
     ours, theirs = set(left.schema.names), set(right.schema.names)
-    ready = [c for c in waiting if ours | theirs >= set(c.columns)]
+    ready = [c for c in waiting if ours | theirs >= set(c.columns) and (top or not can_fail(c))]
     waiting[:] = [c for c in waiting if c not in ready]
     keys, rest = [], []
     for condition in ready:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from headwater.algebra.expressions import conjunction, conjuncts, equal_columns, renamed
+from headwater.algebra.expressions import can_fail, conjunction, conjuncts, equal_columns, renamed
 from headwater.algebra.nodes import Join, JoinKind, Plan, Scalar
 from headwater.optimizer.rule import Context, rule
 from headwater.optimizer.scalars import filtered
@@ -17,7 +17,7 @@ _RIGHT = (JoinKind.INNER, JoinKind.SEMI, JoinKind.ANTI, JoinKind.LEFT)
 @rule(
     Join,
     law="S1 ⋈_{θ∧p∧q} S2 ≐ σ_p(S1) ⋈_θ σ_q(S2)",
-    condition="p reads S1 only, q reads S2 only, and a row without a partner leaves no trace",
+    condition="p reads S1 only, q reads S2 only, a row without a partner leaves no trace, and they cannot fail",
     source="Krämer 10.3.1 (checked)",
 )
 def residual_to_sides(plan: Join, context: Context) -> Plan | None:
@@ -30,7 +30,9 @@ def residual_to_sides(plan: Join, context: Context) -> Plan | None:
     rest: list[Scalar] = []
     keys: list[tuple[str, str]] = []
     for part in conjuncts(plan.residual):
-        if part.columns and ours.keys() >= set(part.columns) and plan.kind in _LEFT:
+        if can_fail(part):
+            rest.append(part)
+        elif part.columns and ours.keys() >= set(part.columns) and plan.kind in _LEFT:
             left.append(renamed(part, ours))
         elif part.columns and theirs.keys() >= set(part.columns) and plan.kind in _RIGHT:
             right.append(renamed(part, theirs))

@@ -19,6 +19,7 @@ from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import SqlglotError
 
+from headwater.algebra.expressions import conjunction, conjuncts, tokens
 from headwater.algebra.nodes import Scalar
 from headwater.language.types import declared_type, infer
 from headwater.model.schema import Schema
@@ -73,7 +74,7 @@ def to_spark(scalar: Scalar, schema: Schema) -> str | None:
     if scalar.functions:
         return None
     try:
-        (tree,) = _DIALECT.parse(f"SELECT {scalar.sql}")
+        (tree,) = _DIALECT.parse(f"SELECT {_guards_first(scalar).sql}")
         assert isinstance(tree, exp.Select)
         (node,) = tree.expressions
         made = _Translation(schema).of(node)
@@ -82,6 +83,15 @@ def to_spark(scalar: Scalar, schema: Schema) -> str | None:
     except (NotNativeError, SqlglotError):
         return None
     return made.text if made.type == scalar.type else None
+
+
+def _guards_first(scalar: Scalar) -> Scalar:
+    """Conditions that cannot fail before those that can: Spark computes them in order, and no further than it must."""
+    parts = conjuncts(scalar) if pa.types.is_boolean(scalar.type) else []
+    fragile = [p for p in parts if any(t.text in ("+", "-", "*") or t.is_word("CAST", "ABS") for t in tokens(p.sql))]
+    if not fragile or len(fragile) == len(parts):
+        return scalar
+    return conjunction([*(p for p in parts if p not in fragile), *fragile])
 
 
 @frozen

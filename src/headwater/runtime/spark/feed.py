@@ -1,10 +1,8 @@
-"""A stream that Spark reads: a Structured Streaming query of its own, whose batches are handed to the engine."""
+"""A streaming DataFrame: a Structured Streaming query of its own, whose batches are handed to the engine."""
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from headwater.errors import HeadwaterError
@@ -12,9 +10,8 @@ from headwater.model.time import BEGINNING
 from headwater.runtime import points
 from headwater.runtime.core import Core, Delivery
 from headwater.runtime.loop import Loop
+from headwater.runtime.spark.lost import calling_spark
 from headwater.runtime.spark.session import SessionHandle
-from headwater.runtime.spark.tasks import reported
-from headwater.sources.base import Source, SparkBatch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -37,24 +34,20 @@ def _is_idle(status: dict[str, Any]) -> bool:
 class SparkFeed:
     """Spark owns offsets, replay and rate limits; ``foreachBatch`` hands a batch over and waits until it is committed."""
 
-    def __init__(self, stream: str, source: Source, session: SessionHandle, core: Core, loop: Loop) -> None:
-        self._stream, self._source, self._session, self._core, self._loop = stream, source, session, core, loop
+    def __init__(self, stream: str, frame: DataFrame, session: SessionHandle, core: Core, loop: Loop) -> None:
+        self._stream, self._frame, self._session, self._core, self._loop = stream, frame, session, core, loop
         self._query: StreamingQuery | None = None
         self._last: Delivery | None = None
         self._expected: int | None = None
+        self._refused: HeadwaterError | None = None
+        """What is wrong with the batch that Spark has brought last."""
         self._restarts = 0
         self._idle, self._taken_until = False, BEGINNING
 
     def start(self) -> None:
         if self._query is not None:
             return
-        spark = self._session.spark
-        frame = self._source.splits(spark)
-        self._has_splits = frame is not None
-        frame = frame if frame is not None else self._source.rows(spark)
-        if frame is None:
-            raise HeadwaterError("NOT_A_SPARK_SOURCE", f'Spark cannot read the source of stream "{self._stream}"')
-        writer = frame.writeStream.foreachBatch(self._take).queryName(f"headwater: {self._stream}")
+        writer = self._frame.writeStream.foreachBatch(self._take).queryName(f"headwater: {self._stream}")
         assert self._core.checkpoint is not None
         place = self._core.checkpoint.source(self._stream)
         self._query = writer.option("checkpointLocation", place).start()
@@ -65,7 +58,11 @@ class SparkFeed:
                 from headwater.runtime.loop import Stopped
 
                 self._last.finish(Stopped())
-            self._query.stop()
+            try:
+                with calling_spark():
+                    self._query.stop()
+            except HeadwaterError as problem:
+                log.debug("%s", problem)  # a query ends with its JVM
             self._query = None
 
     def look_again(self) -> None: ...
@@ -73,14 +70,15 @@ class SparkFeed:
     def drained(self) -> bool:
         if self._query is None:
             return True
+        with calling_spark():
+            return self._is_drained(self._query)
+
+    def _is_drained(self, query: StreamingQuery) -> bool:
         self._raise_failure()
-        total = self._source.total_rows()
-        if total is not None:
-            return sum(self._core.manifest.counts.get(self._stream, {}).values()) >= total
         from pyspark.errors import PySparkException
 
         try:
-            self._query.processAllAvailable()
+            query.processAllAvailable()
         except PySparkException:
             self._raise_failure()
             return False  # it was started again
@@ -98,6 +96,13 @@ class SparkFeed:
 
     def failure(self) -> BaseException | None:
         """Why Spark's query ended, if it did."""
+        try:
+            with calling_spark():
+                return self._failure()
+        except HeadwaterError as problem:
+            return problem
+
+    def _failure(self) -> BaseException | None:
         query = self._query
         if query is None or self._loop.error is not None or query.isActive:
             return self._loop.error
@@ -110,8 +115,7 @@ class SparkFeed:
         return self._failed(text)
 
     def _failed(self, text: str) -> HeadwaterError:
-        told = reported(text)
-        return told or HeadwaterError(
+        return self._refused or HeadwaterError(
             "SOURCE_FAILED",
             f'the source of stream "{self._stream}" failed',
             detail=next((line.strip() for line in text.splitlines() if line.strip()), "")[:500],
@@ -124,7 +128,11 @@ class SparkFeed:
             raise problem
 
     def _take(self, frame: DataFrame, batch: int) -> None:
-        delivery = self._delivery(frame, batch)
+        try:
+            delivery = self._delivery(frame, batch)
+        except HeadwaterError as problem:
+            self._refused = problem  # Spark passes on a text only
+            raise
         self._last = delivery
         self._loop.submit(delivery)
         delivery.done.wait()
@@ -133,15 +141,6 @@ class SparkFeed:
         points.passed(points.BEFORE_SPARKS_COMMIT)
 
     def _delivery(self, frame: DataFrame, batch: int) -> Delivery:
-        if not self._has_splits:
-            self._session.prepare(frame.sparkSession)
-            size = self._expected if self._expected is not None and self._expected < 10_000 else None
-            return Delivery(self._stream, batch, rows=frame, size=size)
-        coarse: list[Any] = [json.loads(row.split) for row in frame.select("split").collect()]
-        splits = self._source.cut(coarse)
-        sizes = [self._source.split_rows(split) for split in splits]
-        size = sum(s or 0 for s in sizes) if all(s is not None for s in sizes) else None
-        return Delivery(self._stream, batch, splits=splits, size=size, native=self._native(coarse))
-
-    def _native(self, splits: list[Any]) -> Callable[[str], SparkBatch | None]:
-        return lambda time: self._source.spark_batch(self._session.spark, splits, time)
+        self._session.prepare(frame.sparkSession)
+        size = self._expected if self._expected is not None and self._expected < 10_000 else None
+        return Delivery(self._stream, batch, rows=frame, size=size)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import shutil
 import time
 from collections import defaultdict
@@ -16,10 +15,12 @@ from headwater.errors import HeadwaterError
 from headwater.operators.pre_aggregate import ReductionMeter
 from headwater.runtime.bundles import pack
 from headwater.runtime.executor import TickJob, TickResult, collected
+from headwater.runtime.plain_data import decode, encode
 from headwater.runtime.reading import StreamTask
 from headwater.runtime.sender import Arrivals, SenderOutput, send
 from headwater.runtime.spark.native_rows import Shape, native_rows
 from headwater.runtime.spark.native_slices import SlicesShape, native_meter, sliced_rows
+from headwater.runtime.spark.sealed_errors import Seal
 from headwater.runtime.spark.session import SessionHandle
 from headwater.runtime.spark.tasks import (
     DRIVER,
@@ -30,10 +31,9 @@ from headwater.runtime.spark.tasks import (
     RowSender,
     SplitSender,
     StageRun,
+    Told,
     Work,
-    reported,
 )
-from headwater.runtime.stage import StageOutput
 from headwater.sources.base import Split
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class SparkExecutor:
         assert job.segments is not None, "tasks of Spark keep their state in files"
         began = time.perf_counter()
         exchange = self._exchange_of(job)
-        work = Work(self._program_of(job), job.tick, job.staging, job.segments, exchange)
+        work = Work(self._program_of(job), job.tick, job.staging, job.segments, exchange, self._session.seal)
         given, bundles = self._given(job, arrivals)
         frame = self._senders(work, batches or Batches({}), job)
         for level in range(1, len(job.layout.levels)):
@@ -82,8 +82,8 @@ class SparkExecutor:
         phases = {"plan": planned - began, "job": time.perf_counter() - planned}
         if exchange is not None:
             shutil.rmtree(exchange, ignore_errors=True)
-        senders = [*given, *(part for part in parts if isinstance(part, SenderOutput))]
-        stages = {(p.level, p.shard): p for p in parts if isinstance(p, StageOutput)}
+        senders = [*given, *(part.sender for part in parts if part.sender is not None)]
+        stages = {(p.stage.level, p.stage.shard): p.stage for p in parts if p.stage is not None}
         phases["operators"] = sum(stage.seconds for stage in stages.values())
         result = collected(job, senders, stages.values(), phases)
         self._measure(job, result)
@@ -173,7 +173,7 @@ class SparkExecutor:
             frame = self._spark.range(0, shards, 1, shards).selectExpr(*nobody)
         else:
             frame = frame.repartitionById(shards, "shard")
-        records = {shard: pickle.dumps(self._records_of(job, level, shard)) for shard in range(shards)}
+        records = {shard: encode(self._records_of(job, level, shard)) for shard in range(shards)}
         return frame.mapInArrow(StageRun(work, level, records, given), EDGE)
 
     def _records_of(self, job: TickJob, level: int, shard: int) -> dict:
@@ -182,24 +182,24 @@ class SparkExecutor:
         keys = (job.layout.graph.nodes[i].key for i in job.layout.levels[level].nodes)
         return {key: known[key] for key in keys if key in known}
 
-    def _collect(self, frame: DataFrame) -> list[SenderOutput | StageOutput]:
+    def _collect(self, frame: DataFrame) -> list[Told]:
         from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException
 
         try:
             table = frame.where(f"port = {DRIVER}").toArrow()
         except (PySparkException, Py4JJavaError) as problem:
-            raise failed(problem) from None
-        return [pickle.loads(blob.as_buffer()) for blob in table.column("blob")]
+            raise failed(problem, self._session.seal) from None
+        return [decode(Told, blob.as_py()) for blob in table.column("blob")]
 
 
 _WORKER_DIED = "Python worker exited unexpectedly"
 
 
-def failed(problem: Exception) -> HeadwaterError:
+def failed(problem: Exception, seal: Seal) -> HeadwaterError:
     """The mistake that a task reported, or in one line why Spark gave up."""
     text = str(problem)
-    told = reported(text)
+    told = seal.opened(text)
     if told is not None:
         return told
     lines = [line.strip() for line in text.splitlines() if line.strip()]

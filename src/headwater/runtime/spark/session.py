@@ -20,6 +20,8 @@ from headwater.errors import HeadwaterError, InputError
 from headwater.runtime.spark import ship
 from headwater.runtime.spark.class_archive import find_archive, options_for
 from headwater.runtime.spark.java import find_java, home_for_spark
+from headwater.runtime.spark.lost import forget_spark, has_ended, tell_once
+from headwater.runtime.spark.sealed_errors import Seal
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -55,7 +57,13 @@ class SessionHandle:
     """The driver and all tasks are on one machine: they see the same files."""
     shards: int
     """Into how many parts keys are split."""
+    seal: Seal = field(factory=Seal, init=False, repr=False)
+    """How the errors of its tasks are told from texts that look like them."""
     _stopped: bool = field(default=False, init=False)
+    _application: str = field(init=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._application = str(self.spark.sparkContext.applicationId)
 
     def prepare(self, spark: SparkSession) -> SparkSession:
         """Give another session the settings of a tick (Spark runs ``foreachBatch`` in a session of its own)."""
@@ -71,11 +79,11 @@ class SessionHandle:
             self._stopped = True
             if not self.owned:
                 return
-            name = str(self.spark.sparkContext.applicationId)
+            name = self._application
             _handles[name] -= 1
             if not _handles[name]:
                 del _handles[name]
-                self.spark.stop()
+                forget_spark() if has_ended() else self.spark.stop()
 
     def __enter__(self) -> SessionHandle:
         return self
@@ -148,6 +156,7 @@ def _handle(session: SparkSession, owned: bool, shards: int | None, config: Mapp
     if not (owned and local):
         ship.provide_package(session)
     if owned:
+        tell_once(context)
         name = str(context.applicationId)
         _handles[name] = _handles.get(name, 0) + 1
     return handle

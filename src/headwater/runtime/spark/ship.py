@@ -7,14 +7,17 @@ import os
 import re
 import socket
 import sys
+import sysconfig
 import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import headwater
 from headwater.errors import HeadwaterError, InputError
+from headwater.model.given_functions import all_given
 from headwater.runtime.spark import survey
 
 if TYPE_CHECKING:
@@ -88,6 +91,41 @@ def add_python_path(context: SparkContext, path: Path) -> None:
     folders = [folder for folder in context.environment.get("PYTHONPATH", "").split(os.pathsep) if folder]
     if str(path.resolve()) not in folders:
         context.environment["PYTHONPATH"] = os.pathsep.join([*folders, str(path.resolve())])
+
+
+def pickled(value: Any, what: str) -> bytes:
+    """For tasks of this driver. Functions that were given as objects go by value, and so do modules of the program's own.
+
+    Raises ``CANNOT_SHIP``: tasks are other processes, on other machines perhaps.
+    """
+    from pyspark import cloudpickle
+
+    names = {getattr(code, "__module__", None) for code in all_given()}
+    modules = [m for m in map(sys.modules.get, sorted(filter(None, names))) if m is not None and _is_own(m)]
+    for module in modules:
+        cloudpickle.register_pickle_by_value(module)
+    try:
+        return cloudpickle.dumps(value)
+    except Exception as problem:  # whatever an object does when it is pickled
+        raise InputError(
+            "CANNOT_SHIP",
+            f"{what} cannot be sent to the tasks of Spark",
+            detail=f"{type(problem).__name__}: {problem}",
+            hint="Functions must not hold on to connections, locks, open files or Spark: make them inside, when called.",
+        ) from problem
+    finally:
+        for module in modules:
+            cloudpickle.unregister_pickle_by_value(module)
+
+
+def _is_own(module: ModuleType) -> bool:
+    """A module of the program's, which tasks need not find: neither installed nor of Python's own, nor this package."""
+    file = getattr(module, "__file__", None)
+    if module.__name__ == "__main__" or file is None:
+        return False
+    installed = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    folders = [*filter(None, installed), str(_folder())]
+    return not any(Path(file).resolve().is_relative_to(Path(folder).resolve()) for folder in folders)
 
 
 def _question() -> Any:

@@ -6,7 +6,6 @@ All edges have one schema, (shard, port, blob): a bundle for a shard of the leve
 
 from __future__ import annotations
 
-import base64
 import pickle
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,16 +14,18 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from attrs import frozen
 
-from headwater.errors import HeadwaterError
 from headwater.model.delta import Delta
 from headwater.runtime import points
 from headwater.runtime.bundles import Bundle, pack, unpack
 from headwater.runtime.layout import Layout
+from headwater.runtime.plain_data import decode, encode
 from headwater.runtime.reading import StreamTask, take_in, together
 from headwater.runtime.sender import Arrivals, SenderOutput, send
 from headwater.runtime.spark.native_rows import Shape
 from headwater.runtime.spark.native_slices import SlicesShape
-from headwater.runtime.stage import Stage, StateCache, Worked
+from headwater.runtime.spark.sealed_errors import Seal
+from headwater.runtime.spark.ship import pickled
+from headwater.runtime.stage import Stage, StageOutput, StateCache, Worked
 from headwater.runtime.tick import Tick
 from headwater.sinks.base import Stager
 from headwater.sources.base import Piece, Split
@@ -37,7 +38,6 @@ EDGE = "shard int, port int, blob binary"
 DRIVER = -1
 NO_SENDER = -2
 """The port of a row that brings nothing, where no sender runs before the first stage."""
-MARK = "headwater-error:"
 
 _ARROW = pa.schema([("shard", pa.int32()), ("port", pa.int32()), ("blob", pa.binary())])
 _cache = StateCache()
@@ -53,7 +53,7 @@ class Program:
 
     @classmethod
     def of(cls, layout: Layout, stagers: Mapping[str, Stager], broadcast: Callable[[bytes], Broadcast]) -> Program:
-        return cls(uuid.uuid4().hex, broadcast(pickle.dumps((layout, dict(stagers)))))
+        return cls(uuid.uuid4().hex, broadcast(pickled((layout, dict(stagers)), "the graph of the queries")))
 
     def forget(self) -> None:
         """No task needs it any more."""
@@ -76,6 +76,16 @@ class Work:
     segments: str
     exchange: str | None
     """A folder for large bundles, where all tasks see the same files."""
+    seal: Seal
+    """How mistakes of the user's reach the driver."""
+
+
+@frozen
+class Told:
+    """What the driver is told by a task: by a sender, or by a stage."""
+
+    sender: SenderOutput | None = None
+    stage: StageOutput | None = None
 
 
 @frozen
@@ -88,7 +98,7 @@ class SplitSender:
     """What each task reads, as (stream, split)."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with _reported():
+        with self.work.seal.reporting():
             for batch in batches:
                 for share in batch.column(0).to_pylist():
                     yield from self._read(share)
@@ -109,7 +119,7 @@ class RowSender:
     task: StreamTask
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with _reported():
+        with self.work.seal.reporting():
             pieces = map(self.task.piece, batches)
             yield _sent(self.work, {self.task.stream: self.task}, {self.task.stream: pieces}, _partition())
 
@@ -123,7 +133,7 @@ class NativeSender:
     shape: Shape | SlicesShape
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with _reported():
+        with self.work.seal.reporting():
             layout, stagers = self.work.program.load()
             found = [self.shape.read(batch) for batch in batches]
             stream, noted = self.task.stream, SenderOutput()
@@ -148,7 +158,7 @@ class NativeSender:
                 out=noted,
                 given=given,
             )
-            yield _rows([(0, DRIVER, pickle.dumps(out)), *_packed(bundles, self.work.exchange)])
+            yield _rows([(0, DRIVER, encode(Told(sender=out))), *_packed(bundles, self.work.exchange)])
 
 
 @frozen
@@ -158,24 +168,22 @@ class StageRun:
     work: Work
     level: int
     records: Mapping[int, bytes]
-    """By shard, pickled."""
+    """By shard, as JSON."""
     given: Mapping[int, Sequence[bytes]]
     """Bundles that the driver itself sends to this level, by shard."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with _reported():
+        with self.work.seal.reporting():
             mine: list[Bundle] = []
-            shards: set[int] = set()
+            here = _partition()  # repartitionById gives each shard a task of its own, also if nobody sends anything
             for batch in batches:
                 for shard, port, blob in zip(*(batch.column(i) for i in range(3)), strict=True):
-                    if port.as_py() in (self.level, NO_SENDER):
-                        shards.add(shard.as_py())
-                        if port.as_py() == self.level:
-                            mine.append(unpack(blob.as_buffer()))
-                    else:
+                    if port.as_py() == self.level:
+                        assert shard.as_py() == here, "a bundle came to the wrong shard"
+                        mine.append(unpack(blob.as_buffer()))
+                    elif port.as_py() != NO_SENDER:
                         yield _rows([(shard.as_py(), port.as_py(), blob.as_py())])
-            (shard,) = shards  # repartitionById gives each shard a task of its own
-            yield self._run(shard, mine)
+            yield self._run(here, mine)
 
     def _run(self, shard: int, bundles: list[Bundle]) -> pa.RecordBatch:
         layout, stagers = self.work.program.load()
@@ -191,9 +199,9 @@ class StageRun:
             stagers=stagers,
             staging=self.work.staging,
         )
-        out, onward = stage.run([*given, *bundles], pickle.loads(self.records[shard]))
+        out, onward = stage.run([*given, *bundles], decode(Any, self.records[shard]))
         points.passed(points.IN_A_TASK)
-        return _rows([(shard, DRIVER, pickle.dumps(out)), *_packed(onward, self.work.exchange)])
+        return _rows([(shard, DRIVER, encode(Told(stage=out))), *_packed(onward, self.work.exchange)])
 
 
 def _partition() -> int:
@@ -214,7 +222,7 @@ def _sent(
         arrivals.seen.update(part.seen)
     shared = {"stagers": stagers, "staging": work.staging}
     out, bundles = send(layout, work.tick, arrivals, sender=sender, out=noted, **shared)
-    return _rows([(0, DRIVER, pickle.dumps(out)), *_packed(bundles, work.exchange)])
+    return _rows([(0, DRIVER, encode(Told(sender=out))), *_packed(bundles, work.exchange)])
 
 
 def _packed(bundles: Iterable[tuple[int, int, Bundle]], exchange: str | None) -> list[tuple[int, int, bytes]]:
@@ -226,20 +234,3 @@ def _rows(rows: Sequence[tuple[int, int, bytes]]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(
         [pa.array(c, t) for c, t in zip(columns, _ARROW.types, strict=True)], schema=_ARROW
     )
-
-
-class _reported:  # noqa: N801 - reads as a word where it is used
-    """A mistake of the user's reaches the driver as it is: pickled, in the text of the error that Spark passes on."""
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, HeadwaterError):
-            told = base64.b64encode(pickle.dumps(error)).decode()
-            raise RuntimeError(f"{MARK}{told};") from error
-
-
-def reported(text: str) -> HeadwaterError | None:
-    """The error of the user's in the text of one of Spark's, if there is one."""
-    _, mark, rest = text.partition(MARK)
-    return pickle.loads(base64.b64decode(rest.partition(";")[0])) if mark else None

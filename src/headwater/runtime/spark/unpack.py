@@ -28,7 +28,7 @@ def _unpack(archive, digest):
         folder = place / digest
         try:
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if place.stat().st_uid != os.getuid():
+            if not (_is_ours(place) and _is_ours(place.parent)):
                 continue
             if not folder.is_dir():
                 _forget_unused(place)
@@ -39,6 +39,12 @@ def _unpack(archive, digest):
             continue
         return folder / "package" / "headwater"
     raise ImportError(f"could not unpack the package headwater anywhere: {problem}")
+
+
+def _is_ours(folder):
+    """Nobody else can have put anything there: what lies there is run."""
+    found = os.lstat(folder)
+    return found.st_uid == os.getuid() and not found.st_mode & 0o002
 
 
 def _extract(archive, place, folder):

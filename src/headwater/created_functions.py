@@ -1,0 +1,91 @@
+"""Functions that a program gives to an engine as objects, instead of naming a module that has them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from headwater.language.binder import bind_script
+from headwater.language.catalog import Catalog
+from headwater.language.types import shown
+from headwater.model.given_functions import give
+from headwater.settings import Settings
+
+if TYPE_CHECKING:
+    from headwater.runtime.spark.session import SessionHandle
+
+
+class CreatesFunctions:
+    """The part of an engine that takes functions."""
+
+    _catalog: Catalog
+    _settings: Settings
+    _session: SessionHandle | None
+    _lock: threading.RLock
+
+    def create_function(
+        self,
+        name: str,
+        function: Callable[..., Any] | type | object,
+        parameters: Mapping[str, str | pa.DataType],
+        returns: str | pa.DataType,
+        *,
+        aggregate: bool | None = None,
+        replace: bool = True,
+    ) -> None:
+        """Make a function of yours callable in SQL, wherever it was defined: a notebook's, a lambda, one made by another.
+
+        On Spark it travels to the tasks by value, with the values it refers to as they are when a query starts.
+
+        Parameters
+        ----------
+        name
+            How SQL calls it.
+        function
+            A scalar one gets an Arrow array for each parameter and gives one of the same length. An aggregate is a class
+            (or an object) with ``init``, ``merge``, ``eval`` and perhaps ``inverse``, or a function of one Arrow array.
+        parameters
+            Their types by name, in order, as Arrow or SQL types.
+        returns
+            The type of the result.
+        aggregate
+            Is it one? If nothing is said: if it has ``init``, ``merge`` and ``eval``.
+        replace
+            May it take the place of one of the same name? Not while a query calls that.
+
+        >>> import headwater as hw, pyarrow.compute as pc
+        >>> engine = hw.connect(runner="inprocess")
+        >>> engine.create_function("doubled", lambda x: pc.multiply(x, 2), {"x": "BIGINT"}, "BIGINT")
+        >>> engine.sql("CREATE STREAM s (x BIGINT, at INT) ORDERED BY at")
+        >>> run = engine.sql("SELECT doubled(x) AS y FROM s").start()
+        >>> engine.push("s", [{"x": 21, "at": 1}], frontier=9)
+        >>> run.snapshot(at=1).rows()
+        [{'y': 42}]
+        >>> engine.close()
+        """
+        if aggregate is None:
+            aggregate = all(callable(getattr(function, step, None)) for step in ("init", "merge", "eval"))
+        if self._session is not None:
+            from headwater.runtime.spark.ship import pickled
+
+            pickled(function, f'function "{name}"')  # whoever cannot travel is told so here
+        listed = ", ".join(f"{_quoted(parameter)} {_spelled(type_)}" for parameter, type_ in parameters.items())
+        kind = f"{'OR REPLACE ' if replace else ''}{'AGGREGATE ' if aggregate else ''}FUNCTION"
+        text = f"CREATE {kind} {_quoted(name)}({listed}) RETURNS {_spelled(returns)} AS '{give(function)}'"
+        with self._lock:
+            catalog = self._catalog.copy()
+            catalog.python_functions = True  # the program may what its SQL may not
+            bind_script(text, catalog, self._settings)
+            catalog.python_functions = self._catalog.python_functions
+            self._catalog = catalog
+
+
+def _spelled(type_: str | pa.DataType) -> str:
+    return type_ if isinstance(type_, str) else shown(type_)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,157 @@
+"""Aggregates over nothing: in SQL a query that aggregates all its rows has one row, also where there are none; COUNT is 0.
+
+In the algebra an empty snapshot has no aggregate (Krämer 8.9, erratum E20), and so it is at the top of a query and in
+FROM, unless ``SET empty_aggregate = one_row``. In an expression a sub-query means what it means in SQL. Mostly it is a
+value, and joined to the rows around it by an outer join: what that does not find has the value of the empty aggregate.
+Where the row itself matters (EXISTS, IN, HAVING, LIMIT, FROM), it is put in: for the values of the outer columns that the
+sub-query names, or, if it names none, as long as constants are valid, [0, infinity).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+from attrs import evolve
+from sqlglot import exp
+
+from headwater.algebra.nodes import Constant, JoinKind, Scalar
+from headwater.language.relations.internal_windows import is_internal
+from headwater.language.relations.joins import join
+from headwater.language.rendering import Template
+from headwater.language.scope import Bound, Column, NameSource, Relation, project, reference
+from headwater.language.select.aggregates import calls_aggregate
+from headwater.language.select.select_list import relation_to_stream
+from headwater.language.subqueries.correlation import Correlation, same
+from headwater.language.types import duckdb_name
+from headwater.model.schema import Field, Schema
+from headwater.operators.expression import quote
+
+_MARK = "empty aggregate"
+_ROW, _VALUE, _ROW_UNLESS_NULL = "a row", "a value", "a row unless its value is NULL"
+_STRICT = (exp.Column, exp.Identifier, exp.Paren, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg, exp.Literal)
+
+
+def aggregates_all(node: exp.Expr) -> bool:
+    """Is it a SELECT that makes one row of all its rows?"""
+    if not isinstance(node, exp.Select) or node.args.get("group") is not None:
+        return False
+    if relation_to_stream(node) is not None or is_internal(node):  # what is new at an instant, not what there is
+        return False
+    return node.args.get("having") is not None or any(calls_aggregate(e) for e in node.expressions)
+
+
+def is_value(node: exp.Select) -> bool:
+    """Is all that matters of such a SELECT what it gives, and not whether there is a row?"""
+    row = any(node.args.get(clause) for clause in ("having", "qualify", "limit", "offset", "distinct"))
+    return not row and not any(e.find(exp.Query, exp.Subquery) for e in node.expressions)
+
+
+def ask_for_value(node: exp.Select) -> None:
+    """The block of the SELECT shall say what it gives where it has no row."""
+    node.meta[_MARK] = _VALUE
+
+
+def ask_for_row(node: exp.Expr) -> None:
+    """The SELECTs whose rows are the answer of the query shall have one where they aggregate nothing."""
+    for select in _answers(node):
+        if aggregates_all(select):
+            select.meta[_MARK] = _ROW
+
+
+def ask_for_row_unless_null(node: exp.Select) -> None:
+    """A row where it aggregates nothing, unless that is NULL throughout: then no row says the same, and costs no join."""
+    node.meta[_MARK] = _ROW_UNLESS_NULL
+
+
+def ask_for_rows_in_from(node: exp.Expr) -> None:
+    """The same of the queries in FROM, as far as no window is between."""
+    for select in _answers(node):
+        from_ = select.args.get("from_")
+        items = [*([from_.this] if from_ is not None else ()), *(j.this for j in select.args.get("joins") or ())]
+        for item in items:
+            if isinstance(item, exp.Subquery) and item.args.get("stream_window") is None:
+                ask_for_row(item)
+                ask_for_rows_in_from(item)
+
+
+def wants_value(node: exp.Select) -> bool:
+    return node.meta.get(_MARK) == _VALUE
+
+
+def wants_row(node: exp.Select, outputs: Sequence[Bound], results: Mapping[str, Column], *, by_default: bool) -> bool:
+    """``outputs``: what it selects, over the ``results`` of its aggregates."""
+    if not aggregates_all(node):
+        return False
+    mark = node.meta.get(_MARK)
+    if mark == _ROW_UNLESS_NULL:
+        return bool(of_nothing(outputs, results))
+    return mark == _ROW or (by_default and mark != _VALUE)
+
+
+def _answers(node: exp.Expr) -> Iterator[exp.Expr]:
+    match node:
+        case exp.Subquery():
+            yield from _answers(node.this)
+        case exp.SetOperation():
+            yield from _answers(node.this)
+            yield from _answers(node.expression)
+        case exp.Select():
+            yield node
+
+
+def of_nothing(outputs: Sequence[Bound], results: Mapping[str, Column]) -> tuple[Bound, ...]:
+    """What expressions over aggregates are where there is nothing to aggregate; empty if they are all NULL."""
+    if all(_is_null_of_nothing(output, results) for output in outputs):
+        return ()
+    return tuple(_of_nothing(output, results) for output in outputs)
+
+
+def _is_null_of_nothing(output: Bound, results: Mapping[str, Column]) -> bool:
+    """Is it plain arithmetic with an aggregate other than COUNT?"""
+    strict = all(isinstance(node, _STRICT) for node in output.node.walk())
+    read = (results.get(column.name) for column in output.node.find_all(exp.Column))
+    return strict and any(column is not None and column.nullable for column in read)
+
+
+def _of_nothing(output: Bound, results: Mapping[str, Column]) -> Bound:
+    """A COUNT, which is never NULL, is 0; any other aggregate is NULL."""
+
+    def replaced(node: exp.Expr) -> exp.Expr:
+        column = results.get(node.name) if isinstance(node, exp.Column) else None
+        if column is None:
+            return node
+        value = Template(this=f"CAST({'NULL' if column.nullable else 0} AS {duckdb_name(column.type)})")
+        value.meta["type"] = column.type
+        return value
+
+    return evolve(output, node=output.node.copy().transform(replaced))
+
+
+def with_a_row(
+    groups: Relation, names: NameSource, copies: Sequence[Bound], correlation: Correlation | None, origin: exp.Expr
+) -> Relation:
+    """The one group of all rows, also where there are none; ``copies``: its columns for those of the outer query."""
+    taken: dict[str, Column] = {}
+    if correlation is None:
+        one = Field(names.unique("one"), pa.bool_(), nullable=False)
+        left = Relation(Constant(Schema((one,)), ((True,),)), ())
+        predicates: list[Bound] = []
+    else:
+        left, carried = correlation.part(names)
+        pairs = list(zip(carried.values(), copies, strict=True))
+        predicates = [same(Bound.of_column(ours, origin), theirs) for ours, theirs in pairs]
+        taken = {theirs.node.name: ours for ours, theirs in pairs}
+    columns = {c.internal: c for c in groups.columns}
+    joined = join(left, groups, JoinKind.LEFT, predicates, names)
+    shown = []
+    for field in groups.plan.schema:
+        column = columns[field.name]
+        if field.name in taken:
+            shown.append((field.name, reference(taken[field.name])))
+        elif column.nullable:
+            shown.append((field.name, reference(column)))
+        else:
+            zero = f"COALESCE({quote(field.name)}, CAST(0 AS {duckdb_name(column.type)}))"
+            shown.append((field.name, Scalar(zero, column.type, (field.name,))))
+    return groups.over(project(joined.plan, shown))

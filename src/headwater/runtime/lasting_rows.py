@@ -1,0 +1,44 @@
+"""How a window of the last n rows counts rows that last, without cutting them into all of their instants.
+
+Of each instant only the last n rows can be among the last n (a top-k). Those of a partition, put together while they stay
+the same, are one element with a list of rows (an aggregate). Of that the first instants are enough
+(``FirstInstantsOperator``). With a slide the number of all instants matters, and without a size all of them do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from headwater.algebra.nodes import RowWindow
+from headwater.algebra.properties import is_chronon
+from headwater.model.schema import Field, Schema
+from headwater.model.time import INFINITY
+from headwater.operators.aggregate import AggregateOperator, Call
+from headwater.operators.base import Operator
+from headwater.operators.expression import quote
+from headwater.operators.first_instants import FirstInstantsOperator
+from headwater.operators.project import ProjectOperator
+from headwater.operators.sort_order import SortColumn
+from headwater.operators.top_k import TopKOperator
+
+
+def counts_segments(plan: RowWindow) -> bool:
+    """May its rows last, and can it take them segment by segment?"""
+    return not is_chronon(plan.input) and plan.slide == 1 and plan.rows < INFINITY
+
+
+def counted_instants(plan: RowWindow, *, speculative: bool) -> Iterator[Operator]:
+    """The operators below such a window, from its input upwards."""
+    below, form = plan.input.schema, {"speculative": speculative, "hold": False}
+    last = [SortColumn(name, descending=True, nulls_first=False) for name in below.names]
+    yield TopKOperator(below, last, plan.rows, 0, plan.partition, **form)
+    row = pa.struct([(str(i), f.type) for i, f in enumerate(below)])
+    keys = tuple(Field(f"key {i}", below.field(name).type) for i, name in enumerate(plan.partition))
+    packed = Schema((*keys, Field("row", row, nullable=False)))
+    values = ", ".join(f"{quote(str(i))} := {quote(name)}" for i, name in enumerate(below.names))
+    yield ProjectOperator(below, packed, [*map(quote, plan.partition), f"STRUCT_PACK({values})"])
+    together = Call("ARRAY_AGG", "rows", pa.list_(row), "row")
+    yield AggregateOperator([packed], [key.name for key in keys], [together], **form)
+    yield FirstInstantsOperator(below, plan.rows)

@@ -1,0 +1,130 @@
+"""What of a plan names its states, so that a query finds them again although a declaration has changed.
+
+Columns of a stream that a query does not read, and the order in which they are declared, are none of its business: between
+a stream and the first projection there are only operators that remember nothing, so no state has ever seen them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from attrs import evolve
+
+from headwater.algebra import nodes as n
+from headwater.algebra.expressions import column
+from headwater.algebra.plan_text import print_plan
+from headwater.errors import InputError
+from headwater.model.schema import Schema, sql_name
+
+
+def key_text(plan: n.Plan) -> str:
+    """The plan as text, over streams with only the columns that it reads."""
+    return print_plan(_narrow(plan))
+
+
+def in_one_order(plan: n.Plan) -> n.Plan:
+    """Columns that are found by their names, in the order of these: it says nothing of how streams are declared."""
+    done: dict[n.Plan, n.Plan] = {}
+    for node in plan.walk():
+        below = [done[child] for child in node.inputs]
+        if isinstance(node, n.Project | n.Aggregate):
+            below = [_sorted(child) for child in below]
+        done[node] = node.with_new_inputs(below)
+    return done[plan]
+
+
+def _sorted(plan: n.Plan) -> n.Plan:
+    """For a reader that goes by names."""
+    match plan:
+        case n.Project(expressions=expressions):
+            return evolve(plan, expressions=tuple(sorted(expressions, key=lambda named: named[0])))
+        case n.Filter() | n.Join():
+            return plan.with_new_inputs(map(_sorted, plan.inputs))
+    return plan
+
+
+def read_columns(plan: n.Plan) -> dict[str, dict[str, str]]:
+    """By stream: what a plan reads of it, with the types, for messages."""
+    found: dict[str, dict[str, str]] = {}
+    for source in (node for node in _narrow(plan).walk() if isinstance(node, n.Source)):
+        found.setdefault(source.name, {}).update({f.name: sql_name(f.type) for f in source.schema})
+    return {stream: dict(sorted(columns.items())) for stream, columns in found.items()}
+
+
+def another_query(name: str, reads: Mapping[str, Mapping[str, str]], kept: Mapping[str, Any]) -> InputError:
+    """What is started under a name is not what the checkpoint has under it.
+
+    A column of another type is refused also if it is a wider one: the types of expressions, of what is kept and of the
+    answer follow from it, and most layouts of a state have the types of what was written into them, not declared ones.
+    """
+    before: Mapping[str, Mapping[str, str]] = kept.get("reads", {})
+    told, retyped = [], []
+    for stream in dict.fromkeys((*before, *reads)):
+        was, now = before.get(stream, {}), reads.get(stream, {})
+        other = [column for column in was if column in now and was[column] != now[column]]
+        told += [f'Column "{c}" of "{stream}" was {was[c]} and is {now[c]} now.' for c in other]
+        retyped += [f'"{c}" of "{stream}" as {was[c]}' for c in other]
+        if was.keys() != now.keys():
+            told.append(
+                f'Of "{stream}" it read {", ".join(was) or "nothing"}; now it is {", ".join(now) or "nothing"}.'
+            )
+    same = "It reads the same columns; what it computes of them is another thing, or computed in another way."
+    back = f"To go on, declare {', '.join(retyped)} again; to begin anew, start" if retyped else "Start"
+    return InputError(
+        "QUERY_CHANGED",
+        f'query "{name}" is not the one that the checkpoint has under this name, so it cannot go on with its state',
+        detail=" ".join(told) or same,
+        hint=f'{back} it under another name, or give the old one up first: engine.drop("{name}"); or use a new checkpoint.',
+    )
+
+
+def another_relation(stream: str, now: Schema, before: Schema) -> InputError:
+    """A relation that holds rows is declared with other columns."""
+    return InputError(
+        "STREAM_CHANGED",
+        f'"{stream}" is declared otherwise than the checkpoint has it, and its rows are kept there for queries to come',
+        detail=f"It was {before}, and is {now} now. Of a table, columns may be added that can be NULL, and moved"
+        " (not where it has change events without a PRIMARY KEY).",
+        hint="Declare it as it was; to begin it anew, DROP it then, or use a new checkpoint.",
+    )
+
+
+def _narrow(plan: n.Plan) -> n.Plan:
+    done: dict[n.Plan, n.Plan] = {}
+    for node in plan.walk():
+        below = [done[child] for child in node.inputs]
+        match node:
+            case n.Project(expressions=expressions):
+                below = [_only(node.input, (c for _, scalar in expressions for c in scalar.columns))]
+            case n.PreAggregate(keys=keys, calls=calls):
+                read = (c for call in calls for c in (call.argument, call.filter) if c is not None)
+                below = [_only(node.input, (*keys, *read))]
+        done[node] = node.with_new_inputs(below)
+        if _is_read_whole(node):  # as by a projection to all columns, which is left out where there are no others
+            every = tuple((f.name, column(f)) for f in node.schema)
+            done[node] = n.Project(_only(node, node.schema.names), every)
+    return done[plan]
+
+
+def _is_read_whole(plan: n.Plan) -> bool:
+    """Is it a stream below operators that remember nothing, without a projection?"""
+    while isinstance(plan, n.Filter | n.TimeWindow | n.Granularity | n.HopWindow):
+        plan = plan.input
+    return isinstance(plan, n.Source)
+
+
+def _only(plan: n.Plan, columns: Iterable[str]) -> n.Plan:
+    """With the columns alone that are read, where it is a stream below operators that remember nothing."""
+    names = set(columns)
+    match plan:
+        case n.Source(columns=schema):
+            kept = sorted((f for f in schema if f.name in names), key=lambda f: f.name)
+            return evolve(plan, columns=Schema(tuple(kept)))
+        case n.Filter(input=below, predicate=predicate):
+            return plan.with_new_inputs([_only(below, names | set(predicate.columns))])
+        case n.TimeWindow(input=below) | n.Granularity(input=below):
+            return plan.with_new_inputs([_only(below, names)])
+        case n.HopWindow(input=below, start=start, end=end):
+            return plan.with_new_inputs([_only(below, names - {start, end})])
+    return _narrow(plan)

@@ -1,0 +1,217 @@
+"""Where values are not Spark's, and why: all of it, for the tests and for docs/sql.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from attrs import frozen
+
+Rule = Callable[[Any, Any, str], bool]
+"""Our value, Spark's, and the sign of a refused one."""
+
+
+def _null_for_refused(ours: Any, theirs: Any, refused: str) -> bool:
+    return ours is None and theirs == refused
+
+
+def _value_for_refused(ours: Any, theirs: Any, refused: str) -> bool:
+    return ours is not None and ours != refused and theirs == refused
+
+
+def _refused_for_value(ours: Any, theirs: Any, refused: str) -> bool:
+    """Or NULL, in a TRY_CAST."""
+    return ours in (None, refused) and theirs is not None and theirs != refused
+
+
+def _last_digits(ours: Any, theirs: Any, refused: str) -> bool:
+    return isinstance(ours, float) and isinstance(theirs, float) and abs(ours - theirs) <= 4e-15 * abs(theirs)
+
+
+def _nearly(ours: Any, theirs: Any, refused: str) -> bool:
+    try:
+        return abs(float(str(ours)) - float(str(theirs))) <= 1e-15 * abs(float(str(theirs))) + 1e-44
+    except ValueError:
+        return False
+
+
+def _quotient(ours: Any, theirs: Any, refused: str) -> bool:
+    """A DOUBLE for a DECIMAL that is rounded to six digits at least."""
+    if not isinstance(theirs, Decimal):
+        return False
+    number = 0.0 if isinstance(ours, str) and ours.endswith("* 0") else ours
+    return isinstance(number, float) and abs(number - float(theirs)) <= 1e-6 + 1e-14 * abs(float(theirs))
+
+
+def _nearly_text(ours: Any, theirs: Any, refused: str) -> bool:
+    """The same but for numbers in them that are nearly the same."""
+    number = r"[-+]?[0-9]+\.[0-9]+(?:E-?[0-9]+)?"
+    mine, other = re.findall(number, str(ours)), re.findall(number, str(theirs))
+    same = re.sub(number, "", str(ours)) == re.sub(number, "", str(theirs))
+    return same and len(mine) == len(other) and all(_nearly(a, b, refused) for a, b in zip(mine, other, strict=True))
+
+
+def _sign_of_zero(ours: Any, theirs: Any, refused: str) -> bool:
+    return str(ours).replace("-1.0 * 0", "1.0 * 0") == str(theirs).replace("-1.0 * 0", "1.0 * 0")
+
+
+def _shortened(ours: Any, theirs: Any, refused: str) -> bool:
+    if ours == refused:
+        return isinstance(theirs, Decimal)
+    return isinstance(ours, Decimal) and isinstance(theirs, Decimal) and abs(ours - theirs) <= Decimal("0.0000005")
+
+
+def _letters(ours: Any, theirs: Any, refused: str) -> bool:
+    return isinstance(ours, str) and isinstance(theirs, str) and not (ours.isascii() and theirs.isascii())
+
+
+@frozen
+class Difference:
+    calls: str
+    """Which calls, as a regular expression."""
+    rule: Rule
+    what: str
+    here: str
+    why: str
+
+    @property
+    def row(self) -> str:
+        """The line of the table in docs/sql.md."""
+        return f"| {self.what} | {self.here} | {self.why} |"
+
+
+_TEXT_OF_REAL = r"AS STRING\)|AS DECIMAL|\|\||^concat|^elt|^array_join"
+_TIME_OF_TEXT = r"^(to_date|to_timestamp|unix_timestamp|to_unix_timestamp)\("
+_FAR = r"TIMESTAMP|DATE|^timestamp|^date|^from_unixtime|^trunc|^last_day|^to_|^unix_|^add_months|^make_|INTERVAL|^days?"
+
+DIFFERENCES: list[Difference] = [
+    Difference(
+        r"/| % |DIV|^(mod|pmod)\(",
+        _null_for_refused,
+        "division by zero, the remainder of it",
+        "NULL, as without ANSI mode",
+        "one row must not stop a stream",
+    ),
+    Difference(
+        r"\[|^(element_at|elt)\(",
+        _null_for_refused,
+        "a place that an array does not have: `a[9]`, `element_at`, `elt`",
+        "NULL, as without ANSI mode",
+        "likewise",
+    ),
+    Difference(
+        rf"{_TIME_OF_TEXT}|^(make_date|make_timestamp)\(",
+        _null_for_refused,
+        "text that is no time in `to_date`, `to_timestamp`, `unix_timestamp`; days that do not exist in `make_date`, "
+        "`make_timestamp`",
+        "NULL, as without ANSI mode",
+        "likewise",
+    ),
+    Difference(
+        r"^(ceil|ceiling|floor)\(",
+        _value_for_refused,
+        "`ceil` and `floor` of a `DOUBLE` beyond `BIGINT`; of a `DECIMAL`",
+        "the nearest `BIGINT` (0 for NaN); a `BIGINT`, not a `DECIMAL`",
+        "likewise",
+    ),
+    Difference(
+        r"^(bit_get|getbit)\(", _value_for_refused, "`bit_get` of a place that a number does not have", "0", "likewise"
+    ),
+    Difference(
+        r"/|^try_divide",
+        _quotient,
+        "`/` of `DECIMAL`s",
+        "a `DOUBLE`",
+        "no digits are cut off; `CAST(a / b AS DECIMAL(p,s))`",
+    ),
+    Difference(
+        r"[-+*]",
+        _shortened,
+        "`DECIMAL`s that would need more than 38 digits",
+        "stop the query, or keep digits that Spark rounds off",
+        "Spark shortens the fraction to 6 digits instead",
+    ),
+    Difference(
+        r"^(a?(sin|cos|tan)h?|atan2|cbrt|cot|csc|sec|exp|ln|log|log2|log10|pow|power|degrees|radians)\(",
+        _last_digits,
+        "`sin`, `exp`, `ln`, `pow` and their like",
+        "may differ in the last digit",
+        "another library of mathematics",
+    ),
+    Difference(
+        r"^(upper|lower|ucase|lcase|initcap)\(|ILIKE",
+        _letters,
+        "`upper`, `lower`, `initcap` of ß, İ and a few others",
+        "one letter for one letter",
+        "Java may write several",
+    ),
+    Difference(
+        r"RLIKE|^(regexp|rlike|split)",
+        lambda ours, theirs, refused: ours != refused,
+        "regular expressions",
+        "those of RE2, without look-around and back references",
+        "they take time in the order of the text; a group that is not there is empty, and nothing matches nothing",
+    ),
+    Difference(
+        r" I?LIKE ",
+        _value_for_refused,
+        "a stray `\\\\` in the pattern of `LIKE`",
+        "stands for itself",
+        "Spark stops",
+    ),
+    Difference(
+        _TEXT_OF_REAL,
+        _nearly_text,
+        "a `DOUBLE` as text or `DECIMAL`",
+        "as few digits as tell it from all others",
+        "Java before 19 writes one more now and then",
+    ),
+    Difference(
+        r"CAST\((d|f) AS BIGINT\)",
+        _refused_for_value,
+        "`CAST(x AS BIGINT)` of 2^63 exactly",
+        "stops the query",
+        "Spark makes it 2^63 - 1",
+    ),
+    Difference(
+        _FAR,
+        _refused_for_value,
+        "times after the year 9999 or before 1 as text, numbers beyond all times",
+        "stop the query",
+        "Spark stops at the first or last time, or computes a wrong one",
+    ),
+    Difference(
+        r"CAST\(x AS STRING\)",
+        _refused_for_value,
+        "`BINARY` that is no UTF-8 as `STRING`",
+        "stops the query",
+        "text is valid text",
+    ),
+    Difference(
+        r"DIV", _refused_for_value, "`DIV` of `DECIMAL`s beyond `BIGINT`", "stops the query", "Spark cuts bits off"
+    ),
+    Difference(
+        r"^(array_|least|greatest|sort_array)",
+        _sign_of_zero,
+        "the sign of a zero in `array_min`, `array_max`, `array_distinct`, `least`, `greatest`",
+        "that of one of the zeros",
+        "0.0 and -0.0 are equal",
+    ),
+    Difference(
+        r"^(substr|substring|left|right|overlay|locate)\(s, i",
+        lambda ours, theirs, refused: True,
+        "places and lengths of text near the ends of `INT`",
+        "beyond the text",
+        "Spark's additions wrap around",
+    ),
+]
+
+OURS_ALONE = {"iif"}
+TYPES_DIFFER = re.compile(r"^(ceil|ceiling|floor)\(|^NULL$|/|^try_divide|wide \*|\* wide")
+
+
+def allowed(call: str, ours: Any, theirs: Any, refused: str) -> bool:
+    """May the values differ like this?"""
+    return any(re.search(d.calls, call) and d.rule(ours, theirs, refused) for d in DIFFERENCES)
