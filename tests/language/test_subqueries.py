@@ -14,7 +14,7 @@ from headwater.model.history import History, freeze
 from headwater.model.time import INFINITY
 from headwater.optimizer.optimize import optimize
 from headwater.runtime.inprocess import Runner
-from headwater.testing.cases import scaled
+from headwater.testing.cases import fresh, scaled
 from headwater.testing.checks import check_case
 from headwater.testing.choices import Dice
 from headwater.testing.generate import streams
@@ -461,7 +461,11 @@ class RandomQuery:
         return f"(SELECT {self.one('MIN', 'MAX', 'SUM')}({own}{also}) FROM {where})"
 
 
-@pytest.mark.parametrize("seed", range(30))
+FOUND = [11042981]
+"""What the campaign has found: took minutes, since the names of its states were made from the plan walked as a tree."""
+
+
+@pytest.mark.parametrize("seed", [*range(30), *FOUND])
 def test_random_queries(seed: int, snapshots):
     sql = RandomQuery(seed).text()
     check(sql, sql, snapshots)
@@ -470,7 +474,6 @@ def test_random_queries(seed: int, snapshots):
 @pytest.mark.slow
 @pytest.mark.parametrize("piece", range(10))
 def test_many_random_queries(piece: int, snapshots):
-    # Always the same ones: some that can be made take minutes where nothing optimizes them.
     for seed in range(1000 + 50 * piece, 1000 + 50 * piece + scaled(50)):
-        sql = RandomQuery(seed).text()
+        sql = RandomQuery(fresh(seed)).text()
         check(sql, sql, snapshots)

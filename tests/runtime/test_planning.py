@@ -8,6 +8,7 @@ from headwater.algebra.nodes import Source
 from headwater.errors import HeadwaterError
 from headwater.language.binder import bind_script
 from headwater.model.element import Adjust, Insert
+from headwater.runtime.lower import lower
 from headwater.runtime.planning import are_chronons, over_recorded, planned
 from headwater.settings import Settings
 
@@ -50,3 +51,11 @@ def test_an_unknown_rule_is_named():
     assert str(caught.value) == (
         'UNKNOWN_RULE: there is no rule "now_windows" to switch off\n  hint:   Did you mean "now_window"?'
     )
+
+
+def test_a_query_of_many_parts_in_each_other_is_lowered_at_once():
+    nested = "s"
+    for i in range(40):
+        nested = f"(SELECT DISTINCT x + {i} AS x FROM {nested} t{i})"
+    written = plan(f"CREATE STREAM s (x INT); SELECT x FROM {nested} t")
+    assert len(lower({"q": written}).nodes) > 80

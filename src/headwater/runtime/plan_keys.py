@@ -96,14 +96,14 @@ def _narrow(plan: n.Plan) -> n.Plan:
         below = [done[child] for child in node.inputs]
         match node:
             case n.Project(expressions=expressions):
-                below = [_only(node.input, (c for _, scalar in expressions for c in scalar.columns))]
+                below = [_only(node.input, (c for _, scalar in expressions for c in scalar.columns), done)]
             case n.PreAggregate(keys=keys, calls=calls):
                 read = (c for call in calls for c in (call.argument, call.filter) if c is not None)
-                below = [_only(node.input, (*keys, *read))]
+                below = [_only(node.input, (*keys, *read), done)]
         done[node] = node.with_new_inputs(below)
         if _is_read_whole(node):  # as by a projection to all columns, which is left out where there are no others
             every = tuple((f.name, column(f)) for f in node.schema)
-            done[node] = n.Project(_only(node, node.schema.names), every)
+            done[node] = n.Project(_only(node, node.schema.names, done), every)
     return done[plan]
 
 
@@ -114,17 +114,17 @@ def _is_read_whole(plan: n.Plan) -> bool:
     return isinstance(plan, n.Source)
 
 
-def _only(plan: n.Plan, columns: Iterable[str]) -> n.Plan:
-    """With the columns alone that are read, where it is a stream below operators that remember nothing."""
+def _only(plan: n.Plan, columns: Iterable[str], done: Mapping[n.Plan, n.Plan]) -> n.Plan:
+    """With the columns alone that are read, where it is a stream below operators that remember nothing; else as ``done``."""
     names = set(columns)
     match plan:
         case n.Source(columns=schema):
             kept = sorted((f for f in schema if f.name in names), key=lambda f: f.name)
             return evolve(plan, columns=Schema(tuple(kept)))
         case n.Filter(input=below, predicate=predicate):
-            return plan.with_new_inputs([_only(below, names | set(predicate.columns))])
+            return plan.with_new_inputs([_only(below, names | set(predicate.columns), done)])
         case n.TimeWindow(input=below) | n.Granularity(input=below):
-            return plan.with_new_inputs([_only(below, names)])
+            return plan.with_new_inputs([_only(below, names, done)])
         case n.HopWindow(input=below, start=start, end=end):
-            return plan.with_new_inputs([_only(below, names - {start, end})])
-    return _narrow(plan)
+            return plan.with_new_inputs([_only(below, names - {start, end}, done)])
+    return done[plan]
