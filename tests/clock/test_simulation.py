@@ -7,7 +7,18 @@ import random
 
 import pytest
 from attrs import evolve
-from tests.clock.worlds import emissions, heartbeats, late, random_closed, rules_from, rules_of_sql, run, seen, seen_of
+from tests.clock.worlds import (
+    emissions,
+    heartbeats,
+    late,
+    random_closed,
+    rules_from,
+    rules_of_sql,
+    run,
+    seen,
+    seen_of,
+    talkative,
+)
 
 from headwater.clock.bounds import Bound, RowBound
 from headwater.clock.clock import Clock
@@ -16,13 +27,15 @@ from headwater.clock.seen import Seen
 from headwater.testing.cases import fresh, scaled
 
 
-def _simulated(seed: int, until: int) -> int:
-    """One random system in all configurations; the number of its rows."""
+def _simulated(seed: int, expected: int) -> int:
+    """One random system in all configurations; the number of its rows, of which at least so many are expected."""
     dice = random.Random(seed)
     n = dice.randint(2, 5)
     matrix = random_closed(dice, n, delay=4, lag=10)
     latencies = [dice.randint(0, 6) for _ in range(n)]
-    rows = emissions(dice, matrix, latencies, until)
+    often = talkative(dice, n)
+    until = round(expected / min(sum(often), 1))  # where all are rarely heard, it takes longer to hear as much
+    rows = emissions(dice, matrix, latencies, until, often=often)
     alone = rules_from(matrix, latencies)
     groups = [list(range(n // 2)), list(range(n // 2, n))]
     for members in (groups, [list(range(n))]):
@@ -34,14 +47,14 @@ def _simulated(seed: int, until: int) -> int:
         clock = run(rules, rows, until + 60, every=every)
         assert late(clock) == 0
         assert min(heartbeats(clock)) > 0
-    ordered = emissions(dice, matrix, latencies, until, fifo=True)
+    ordered = emissions(dice, matrix, latencies, until, fifo=True, often=often)
     for fifo in (False, True):
         assert late(run(rules_from(matrix, latencies, ordered=fifo), ordered, until + 60)) == 0
     return len(rows)
 
 
 def test_no_violation_in_any_configuration():
-    assert sum(_simulated(seed, 150) for seed in range(12)) > 2_000
+    assert all(_simulated(seed, 150) > 75 for seed in range(12))
 
 
 @pytest.mark.slow
@@ -49,9 +62,8 @@ def test_no_violation_in_any_configuration():
 def test_no_violation_in_many_systems(block):
     systems = scaled(50)
     first = fresh(1_000 + 50 * block)
-    assert (
-        sum(_simulated(seed, 300) for seed in range(first, first + systems)) > 50 * systems
-    )  # that much was looked at
+    # Half of what is expected is more than eight standard deviations away, whatever the seed.
+    assert all(_simulated(seed, 300) > 150 for seed in range(first, first + systems))
 
 
 def _waits(rules, rows, until: int, names=None) -> list[int]:

@@ -99,12 +99,23 @@ def random_closed(dice: random.Random, n: int, **shape) -> dict[tuple[int, int],
     return closure(random_matrix(dice, n, **shape))
 
 
+def talkative(dice: random.Random, n: int) -> list[float]:
+    """How many rows an instant brings from each source."""
+    return [dice.choice([0.02, 0.2, 0.8]) for _ in range(n)]
+
+
 def emissions(
-    dice: random.Random, matrix: Matrix[int], latencies: Sequence[int], until: int, *, fifo: bool = False
+    dice: random.Random,
+    matrix: Matrix[int],
+    latencies: Sequence[int],
+    until: int,
+    *,
+    fifo: bool = False,
+    often: Sequence[float] = (),
 ) -> list[Arrival]:
     """Rows of sources that obey the matrix and nothing else, in the order of arrival."""
     n = len(latencies)
-    often = [dice.choice([0.02, 0.2, 0.8]) for _ in range(n)]
+    often = often or talkative(dice, n)
     lowest, last_arrival = [-1] * n, [0] * n
     coming: dict[int, list[tuple[int, int]]] = defaultdict(list)
     found: list[Arrival] = []
