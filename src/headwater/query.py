@@ -160,6 +160,12 @@ class Run:
         return self._memory("history").history()
 
     @property
+    def emission(self) -> Emission | None:
+        """In which form its rows go out; None: at once, as they may be repaired (every level but STRONG, without EVERY)."""
+        form = self._running.output.emission
+        return form if form.period or self.consistency == STRONG else None
+
+    @property
     def consistency(self) -> Consistency:
         """The level of consistency that it has now."""
         return self._running.level

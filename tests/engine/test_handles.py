@@ -82,6 +82,25 @@ def test_show_queries_tells_what_runs_and_how_far_it_is(engine: hw.Engine):
     assert shown(engine)["query"]["final before"] == "the end"
 
 
+def test_show_queries_tells_in_which_form_rows_leave(engine: hw.Engine):
+    engine.sql("CREATE STREAM counts AS " + COUNTS)
+    engine.sql("CREATE STREAM closed AS " + COUNTS + " EMIT ON CLOSE")
+    engine.sql("CREATE VIEW some AS SELECT x FROM r WHERE x > 1")
+    counts = engine.sql("SELECT * FROM counts")
+    # One definition may run with several sinks, each under a name of its own and in the form that suits its sink.
+    runs = [counts.start(hw.sinks.memory(), name="kept"), counts.start(hw.sinks.foreach(print), name="told")]
+    texts = {"now_and_then": " EMIT EVERY 5", "early": " CONSISTENCY MIDDLE", "both": " CONSISTENCY MIDDLE EMIT EVERY 5"}
+    runs += [engine.sql(COUNTS + text, name=name).start() for name, text in texts.items()]
+    expected = {"counts": "by sink", "closed": "ON CLOSE", "some": "-", "kept": "ON START", "told": "ON CLOSE"}
+    expected |= {"now_and_then": "EVERY 5", "early": "at once", "both": "EVERY 5"}
+    assert {name: q["emit"] for name, q in shown(engine).items()} == expected
+    assert [str(run.emission) for run in runs] == ["ON START", "ON CLOSE", "EVERY 5", "None", "EVERY 5"]
+    runs[0].set_consistency("MIDDLE")
+    assert (shown(engine)["kept"]["emit"], runs[0].emission) == ("at once", None)
+    runs[0].set_consistency("STRONG")
+    assert shown(engine)["kept"]["emit"] == "ON START"
+
+
 def test_show_queries_tells_of_queries_that_the_checkpoint_waits_for(tmp_path: Path):
     for awaited in (False, True):
         with hw.connect(runner="inprocess", checkpoint=tmp_path / "kept") as engine:
@@ -90,7 +109,8 @@ def test_show_queries_tells_of_queries_that_the_checkpoint_waits_for(tmp_path: P
                 engine.sql(COUNTS, name="a").start()
                 engine.push("r", [(1, 30)])
                 continue
-            assert (shown(engine)["a"]["state"], engine.awaited) == ("awaited", ("a",))
+            waits = shown(engine)["a"]
+            assert (waits["state"], waits["emit"], engine.awaited) == ("awaited", "ON START", ("a",))
             engine.sql("DROP QUERY a")
             assert (shown(engine), engine.awaited) == ({}, ())
 

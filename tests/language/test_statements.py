@@ -247,9 +247,9 @@ def test_show_tables_and_views():
 
 def test_show_queries():
     assert answer("SELECT * FROM person; SHOW QUERIES").rows == (
-        ("rich", "item INT NOT NULL", "STRONG", "bid"),
-        ("counts", "n BIGINT NOT NULL", "MIDDLE", "bid"),
-        ("query", "id INT NOT NULL, name STRING", "STRONG", "person"),
+        ("rich", "item INT NOT NULL", "STRONG", "-", "bid"),
+        ("counts", "n BIGINT NOT NULL", "MIDDLE", "at once", "bid"),
+        ("query", "id INT NOT NULL, name STRING", "STRONG", "by sink", "person"),
     )
 
 

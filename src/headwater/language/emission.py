@@ -58,6 +58,13 @@ class Emission:
 ON_CLOSE, ON_START = Emission(Form.CLOSE), Emission(Form.START)
 
 
+def shown_emission(emission: Emission | None, consistency: Consistency | None) -> str:
+    """When rows of a query go out, in a word or two; what may be repaired does not wait."""
+    if (consistency or STRONG) != STRONG and not (emission and emission.period):
+        return "at once"
+    return str(emission) if emission is not None else "by sink"
+
+
 def bind_emission(
     text: str, node: exp.Expr | None, consistency: Consistency | None, timestamps: Collection[bool]
 ) -> Emission | None:

@@ -85,6 +85,8 @@ class ShownQuery:
     fields: tuple[Field, ...]
     consistency: Consistency | None = None
     uses: frozenset[str] = frozenset()
+    emit: str = "-"
+    """When its rows go out."""
 
 
 # -- SHOW -------------------------------------------------------------------------------------------------------------
@@ -108,11 +110,11 @@ def show_tables(catalog: Catalog, like: str | None, kinds: tuple[Kind, ...] = (K
 
 def show_queries(queries: Iterable[ShownQuery], like: str | None) -> Answer:
     rows = [
-        (q.name, _columns(q.fields), str(q.consistency or "STRONG"), ", ".join(sorted(q.uses)))
+        (q.name, _columns(q.fields), str(q.consistency or "STRONG"), q.emit, ", ".join(sorted(q.uses)))
         for q in queries
         if _matches(q.name, like)
     ]
-    return Answer(SHOW_QUERIES, ("query", "columns", "consistency", "uses"), tuple(rows))
+    return Answer(SHOW_QUERIES, ("query", "columns", "consistency", "emit", "uses"), tuple(rows))
 
 
 def show_functions(catalog: Catalog, like: str | None, origin: str | None) -> Answer:

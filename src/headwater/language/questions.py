@@ -10,7 +10,7 @@ from headwater.errors import SqlError
 from headwater.language import system_views
 from headwater.language.catalog import Catalog, Derived, Entry, Kind, Stream
 from headwater.language.consistency import bind_consistency
-from headwater.language.emission import bind_emission
+from headwater.language.emission import bind_emission, shown_emission
 from headwater.language.introspection import (
     SHOW_HEARTBEATS,
     Answer,
@@ -100,11 +100,11 @@ class Questions:
 
     def _queries(self) -> list[ShownQuery]:
         derived = [e for e in self.catalog if isinstance(e, Derived) and not e.is_constant]
-        shown = {e.name.casefold(): ShownQuery(e.name, e.fields, e.consistency, e.uses) for e in derived}
+        shown = {e.name.casefold(): ShownQuery(e.name, e.fields, e.consistency, e.uses, _emit(e)) for e in derived}
         last = [] if self.result is None or RESULT in self.running else [self.result]
         for query in (*self.running.values(), *last):
             fields = query.plan.schema.fields
-            shown[query.name.casefold()] = ShownQuery(query.name, fields, query.consistency, query.uses)
+            shown[query.name.casefold()] = ShownQuery(query.name, fields, query.consistency, query.uses, _emit(query))
         return list(shown.values())
 
     # -- DESCRIBE ---------------------------------------------------------------------------------------------------
@@ -147,3 +147,9 @@ class Questions:
         hint = did_you_mean(node.name, names, all_of_them="There are")
         what = (kind or "STREAM").lower()
         return self.error(node, f"UNKNOWN_{what.upper()}", f'{what} "{node.name}" does not exist', hint=hint)
+
+
+def _emit(query: Query | Derived) -> str:
+    """When its rows go out; a view is only a name."""
+    is_view = isinstance(query, Derived) and query.kind is Kind.VIEW
+    return "-" if is_view else shown_emission(query.emission, query.consistency)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
+from headwater.language.consistency import Consistency
+from headwater.language.emission import Emission, shown_emission
 from headwater.language.introspection import SHOW_QUERIES, Answer
 from headwater.runtime.amounts import instant_text, length_text
 from headwater.runtime.progress import query_progress
@@ -21,13 +23,14 @@ def with_states(answer: Answer, core: Core, *, views: Collection[str] = (), fail
     if answer.title != SHOW_QUERIES:
         return answer
     rows: list[tuple[str, ...]] = []
-    for name, columns, consistency, uses in answer.rows:
+    for name, columns, consistency, emit, uses in answer.rows:
         if name in core.deployment:
-            shown = (name, columns, str(core.deployment[name].level), uses)
+            query = core.deployment[name]
+            shown = (name, columns, str(query.level), shown_emission(query.output.emission, query.level), uses)
             rows.append((*shown, "failed" if failed else "running", *_progress(core, name)))
         elif name not in core.awaited:
             state = "view" if name.casefold() in views else "not started"
-            rows.append((name, columns, consistency, uses, state, *_NOTHING))
+            rows.append((name, columns, consistency, emit, uses, state, *_NOTHING))
     return Answer(answer.title, (*answer.columns, *_COLUMNS), (*rows, *_awaited(answer, core)))
 
 
@@ -40,10 +43,12 @@ def _progress(core: Core, name: str) -> tuple[str, ...]:
 
 def _awaited(answer: Answer, core: Core) -> Iterable[tuple[str, ...]]:
     """Nothing runs before these are started again, or dropped."""
-    known = {row[0]: row[1:4] for row in answer.rows}
+    known = {row[0]: (row[1], row[-1]) for row in answer.rows}
     for name in core.awaited:
         kept = core.manifest.queries[name]
-        columns, _, uses = known.get(name, ("", "", ""))
+        columns, uses = known.get(name, ("", ""))
+        emit = shown_emission(Emission.from_manifest(kept["emission"]), Consistency.from_manifest(kept["level"]))
         timestamps = core.manifest.described.get("queries", {}).get(name, True)
         final = instant_text(kept["frontier"], timestamps=timestamps)
-        yield (name, columns, kept["consistency"], uses, "awaited", f"tick {kept['since']:,}", "-", "-", "-", final)
+        shown = (name, columns, kept["consistency"], emit, uses)
+        yield (*shown, "awaited", f"tick {kept['since']:,}", "-", "-", "-", final)
