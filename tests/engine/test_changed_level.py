@@ -106,6 +106,46 @@ def test_a_strong_query_shows_at_once_what_it_knows_when_it_shall():
         assert run.snapshot().rows() == [{"n": 3}]
 
 
+@pytest.mark.parametrize("before", ["MIDDLE", "BLOCK 2 REMEMBER 90"])
+def test_a_query_that_becomes_strong_shows_what_one_shows_that_always_was(before: str):
+    """The count over the last three instants: a row of it is open as long as nothing else comes."""
+    engine, run = started(None, before)
+    strong = engine.sql(COUNT.replace("counts", "others")).start()
+    with engine:
+        for i, times in enumerate([(1, 3, 9), (2, 8, 12), (11, 20), (40,), (41,), (80,)]):
+            push(engine, times)
+            if i == 1:
+                run.set_consistency("STRONG")
+            if i >= 1:
+                assert (run.frontier, run.lag) == (strong.frontier, strong.lag)
+                assert run.snapshot().rows() == strong.snapshot().rows()
+                at = run.frontier - 1
+                assert run.snapshot(at=at).rows() == strong.snapshot(at=at).rows()
+                with pytest.raises(InputError, match="NOT_FINAL"):
+                    run.snapshot(at=at + 1)
+        assert str(run.emission) == "ON START"
+
+
+@pytest.mark.parametrize("form", ["", "EMIT ON START", "EMIT ON CLOSE"])
+def test_its_frontier_is_what_is_known_in_every_form(form: str, tmp_path: Path):
+    """It is strong, another one, and strong again, in the form that it had; also over a restart."""
+    text = "CREATE STREAM counts AS SELECT COUNT(*) AS n FROM s WINDOW(RANGE 50)"
+    engine = hw.connect(runner="inprocess", checkpoint=tmp_path)
+    with engine:
+        run = engine.sql(f"{STREAM} {text} {form}").start()
+        shown = run.emission
+        for i, level in enumerate(["STRONG", "MIDDLE", "STRONG"]):
+            run.set_consistency(level)
+            push(engine, (10 + 10 * i,))
+        assert (run.frontier, run.emission) == (25, shown)
+    engine = hw.connect(runner="inprocess", checkpoint=tmp_path)
+    with engine:
+        run = engine.sql(f"{STREAM} {text} {form}").start()
+        assert (run.frontier, run.emission) == (25, shown)
+        push(engine, (40,))
+        assert (run.frontier, run.lag) == (35, 5)
+
+
 def test_equal_queries_that_share_their_state_do_not_notice(expected: list[tuple[Any, ...]]):
     engine = hw.connect(runner="inprocess", shards=2)
     first = engine.sql(f"{STREAM} {COUNT}").start()

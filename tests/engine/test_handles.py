@@ -89,7 +89,11 @@ def test_show_queries_tells_in_which_form_rows_leave(engine: hw.Engine):
     counts = engine.sql("SELECT * FROM counts")
     # One definition may run with several sinks, each under a name of its own and in the form that suits its sink.
     runs = [counts.start(hw.sinks.memory(), name="kept"), counts.start(hw.sinks.foreach(print), name="told")]
-    texts = {"now_and_then": " EMIT EVERY 5", "early": " CONSISTENCY MIDDLE", "both": " CONSISTENCY MIDDLE EMIT EVERY 5"}
+    texts = {
+        "now_and_then": " EMIT EVERY 5",
+        "early": " CONSISTENCY MIDDLE",
+        "both": " CONSISTENCY MIDDLE EMIT EVERY 5",
+    }
     runs += [engine.sql(COUNTS + text, name=name).start() for name, text in texts.items()]
     expected = {"counts": "by sink", "closed": "ON CLOSE", "some": "-", "kept": "ON START", "told": "ON CLOSE"}
     expected |= {"now_and_then": "EVERY 5", "early": "at once", "both": "EVERY 5"}

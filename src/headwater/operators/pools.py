@@ -66,6 +66,18 @@ class PoolOperator(Operator):
     def stays(self, rows: Intervals, passed: Int64Array, waits: Int64Array, frontier: int) -> BoolArray:
         """Does the interval wait on, with all others of its row and start?"""
 
+    def taken(self, delta: Delta) -> Delta:
+        """The changes of a tick, each interval once, with those that must be looked at besides."""
+        return delta
+
+    def goes(self, rows: Intervals, passed: Int64Array, waits: Int64Array, frontier: int) -> Int64Array:
+        """How many of what waits pass now."""
+        return np.where(self.stays(rows, passed, waits, frontier), 0, waits)
+
+    def needed(self, rows: Intervals, waits: Int64Array) -> BoolArray:
+        """Must the interval be kept for what waits?"""
+        return waits != 0
+
     def given_up(self, rows: Intervals, passed: Int64Array, waits: Int64Array, frontier: int) -> tuple[Int64Array, int]:
         """What waits without changes that are not worth waiting for, and how many these are."""
         return waits, 0
@@ -83,7 +95,7 @@ class PoolOperator(Operator):
         return PoolState(store, self.schema)
 
     def step(self, state: PoolState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
-        delta = inputs[0].consolidate()
+        delta = self.taken(inputs[0].consolidate())
         frontier = max(frontiers[0], state.frontier)
         state.frontier = frontier
         touched = state.known.touch(delta, frontier)
@@ -92,15 +104,14 @@ class PoolOperator(Operator):
         _hold(state, rows, waited, -1)
         waits, broken = self.given_up(rows, passed, waited + rows.weight, frontier)
         state.broken += broken
-        stays = self.stays(rows, passed, waits, frontier)
-        out = np.where(stays, 0, waits)
-        waits = np.where(stays, waits, 0)
+        out = self.goes(rows, passed, waits, frontier)
+        waits = waits - out
         passed = passed + out if self.remembers else passed
         _hold(state, rows, waits, +1)
         payload = payload_of(touched, delta)
-        lives = (waits != 0) | ((passed > 0) & (rows.end >= frontier))
-        needed = _only_where(payload, rows.key[waits != 0])
-        state.known.keep(touched, [passed, waits], lives, needed, self.look_again(rows, waits))
+        lives = self.needed(rows, waits) | ((passed > 0) & (rows.end >= frontier))
+        waiting = _only_where(payload, rows.key[waits != 0])
+        state.known.keep(touched, [passed, waits], lives, waiting, self.look_again(rows, waits))
         result = self.passing(rows, payload, out)
         if frontier == INFINITY:
             state.forget()

@@ -29,6 +29,10 @@ class SettleOperator(PoolOperator):
         super().__init__(schema)
         self._opened = opened
 
+    @property
+    def holds_back(self) -> bool:
+        return not self._opened
+
     def describe(self) -> dict[str, object]:
         return {"opened": self._opened}
 

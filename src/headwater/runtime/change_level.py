@@ -15,6 +15,9 @@ each operator finds the state of its own role: also a part that was there twice,
 not. Where rows waited in an align, an open one lets them go. What had been taken in before the change does not wait again
 below the operators, and is not forgotten.
 
+Its answer goes on as a changelog then: rows come when their start is final and get their end when that is, so that as much
+is shown as is known; but where the query was STRONG in another form, in that one.
+
 A sink that has got final rows only, without the columns of a changelog, may not be able to go on with one: then the level
 stays.
 """
@@ -24,11 +27,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from attrs import evolve
+
 from headwater.errors import InputError
 from headwater.language.consistency import STRONG, Consistency
-from headwater.language.emission import Emission
+from headwater.language.emission import ON_START, Emission
 from headwater.runtime.executor import Records
 from headwater.runtime.graph import Graph
+from headwater.runtime.lineage import was_strong_first
 from headwater.runtime.stage import STRONG_FORM
 from headwater.sinks.base import Output, Sink
 from headwater.sinks.tables import check_names
@@ -51,6 +57,13 @@ def check_change(output: Output, sink: Sink, old: Consistency, new: Consistency)
         )
     if new != STRONG:
         check_names(Output(output.query, output.schema, speculative=True, timestamps=output.timestamps))
+
+
+def changed_output(output: Output, lineage: str, new: Consistency) -> Output:
+    """What a query with these levels behind it delivers from now on."""
+    forms = output.emission.period or was_strong_first(lineage)
+    emission = output.emission if forms or new != STRONG else ON_START
+    return evolve(output, speculative=True, settled=new == STRONG, emission=emission)
 
 
 def check_form(output: Output, kept: Emission, *, same: bool, strong: bool) -> None:

@@ -167,7 +167,7 @@ class Core:
         """Go on where the checkpoint has it, with the level that it had last, unless another is asked for now."""
         level, asked = Consistency.from_manifest(kept["level"]), Consistency.from_manifest(kept["asked"])
         form = Emission.from_manifest(kept["emission"])
-        output = evolve(query.output, speculative=kept["speculative"], emission=form)
+        output = evolve(query.output, speculative=kept["speculative"], emission=form, settled=level == STRONG)
         past: dict[str, Any] = {name: kept[name] for name in ("since", "frontier", "closed", "lineage")}
         past |= {"consistency": level, "output": output}
         if query.asked not in (None, asked):

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from attrs import define, evolve
+from attrs import define
 
 from headwater.algebra.nodes import Plan, Source
 from headwater.algebra.plan_parsing import parse_plan
@@ -20,7 +20,7 @@ from headwater.language.consistency import MIDDLE, STRONG, Consistency
 from headwater.model.delta import Delta
 from headwater.model.time import BEGINNING
 from headwater.operators.constant import ConstantOperator
-from headwater.runtime.change_level import Carried, carried, check_change
+from headwater.runtime.change_level import Carried, carried, changed_output, check_change
 from headwater.runtime.executor import Records
 from headwater.runtime.graph import Graph
 from headwater.runtime.layout import Layout, cut
@@ -143,9 +143,8 @@ class Deployment:
         before = self.layout.graph
         query.lineage = lineage_after(query.lineage, query.level, tick)
         query.consistency = consistency
-        if not query.output.speculative:
-            query.output = evolve(query.output, speculative=True)
-            query.sink.change(query.output)
+        query.output = changed_output(query.output, query.lineage, consistency)
+        query.sink.change(query.output)
         self._rebuild()
         return carried(before, self.layout.graph, name)
 

@@ -53,6 +53,7 @@ from headwater.operators.row_window import RowWindowOperator
 from headwater.operators.sample import SampleOperator
 from headwater.operators.session_window import SessionWindowOperator
 from headwater.operators.settle import SettleOperator
+from headwater.operators.settle_starts import SettleStartsOperator
 from headwater.operators.sort_order import SortColumn
 from headwater.operators.split import SplitOperator
 from headwater.operators.stamp import StampOperator
@@ -146,7 +147,8 @@ class Lowering:
             root = self._wait(root, plan.schema.names)
         if strong_since(form.lineage, now=strong):
             self._begin(plan, evolve(form, hold=False))
-            root = self._put(SettleOperator(plan.schema, opened=not strong), root)
+            settle = SettleOperator if form.hold else SettleStartsOperator
+            root = self._put(settle(plan.schema, opened=not strong), root)
         return root.node
 
     def _lower(self, plan: n.Plan, form: Form) -> Lowered:

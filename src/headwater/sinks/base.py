@@ -46,6 +46,13 @@ class Output:
     """Names the checkpoint whose ticks these are: tick 7 of another one is another tick."""
     emission: Emission = ON_CLOSE
     """When the rows of a final answer go out."""
+    settled: bool = False
+    """Has it become certain? Then only what was shown before is repaired, and what comes now is final."""
+
+    @property
+    def early(self) -> bool:
+        """Does it bring what is not final?"""
+        return self.speculative and not self.settled
 
     @property
     def opens(self) -> bool:
@@ -118,7 +125,7 @@ class Sink(ABC):
     """Can it go on with a changelog where it has got final rows so far?"""
 
     def change(self, output: Output) -> None:
-        """From the next tick on it gets a changelog; only where it can. Between two ticks, in the driver."""
+        """From the next tick on it gets a changelog, if it did not; only where it can. Between two ticks, in the driver."""
         self.output = output
 
     takes_frames: bool = False

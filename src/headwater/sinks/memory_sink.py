@@ -135,7 +135,7 @@ class MemorySink(Sink):
 
     def _latest(self, kept: _Kept) -> int | None:
         final = kept.frontier - 1 if BEGINNING < kept.frontier < INFINITY else BEGINNING
-        if kept.frontier == INFINITY or self.output.speculative:
+        if kept.frontier == INFINITY or self.output.early:
             final = max(final, kept.newest)
         return None if final == BEGINNING else final
 
@@ -146,7 +146,7 @@ class MemorySink(Sink):
             )
 
     def _check_known(self, kept: _Kept, instant: int, at: Any) -> None:
-        if not self.output.speculative and instant >= kept.frontier:
+        if not self.output.early and instant >= kept.frontier:
             raise InputError(
                 "NOT_FINAL",
                 f'the answer of "{self.output.query}" at {at} is not final yet',
