@@ -31,6 +31,17 @@ class HeadwaterError(Exception):
         error.args = (self.code, f"{whose}: {self.message}", *self.args[2:])
         return error
 
+    def hinting(self, more: str) -> HeadwaterError:
+        """The same error with a hint more.
+
+        >>> print(InputError("BAD", "this is wrong", hint="Say a.").hinting("Or b."))
+        BAD: this is wrong
+          hint:   Say a. Or b.
+        """
+        error = _rebuild(type(self), self.args, self.__dict__)
+        error.args = (*self.args[:3], " ".join(filter(None, (self.hint, more))), *self.args[4:])
+        return error
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.args, self.__dict__)
 

@@ -132,9 +132,31 @@ def test_a_query_that_fails_is_named_and_nothing_of_the_tick_is_taken(keeps: boo
         window = "[RANGE 5]" if keeps else ""
         engine.sql(f"SELECT v FROM r {window}{counted}", name="culprit").start()
         engine.push("r", [{"v": "1", "at": 1}])
-        with pytest.raises(HeadwaterError, match='EXPRESSION_FAILED: query "culprit": could not compute'):
+        with pytest.raises(HeadwaterError, match='EXPRESSION_FAILED: query "culprit": could not compute') as told:
             engine.push("r", [{"v": "x", "at": 2}, {"v": "2", "at": 30}])
+        assert "TRY_CAST gives NULL" in told.value.hint
+        assert "nothing of this tick is answered: begin again" in told.value.hint
         with pytest.raises(HeadwaterError, match='query "culprit"'):
             engine.push("r", [{"v": "2", "at": 31}])
         assert other.progress.ticks == 1
         assert "failed" in engine.sql("SHOW QUERIES")
+
+
+def test_the_others_go_on_as_the_hint_says(tmp_path: Path):
+    texts = {"other": "SELECT v FROM r", "culprit": "SELECT CAST(v AS INT) AS n FROM r"}
+    for mended in (False, True):
+        with hw.connect(runner="inprocess", checkpoint=tmp_path) as engine:
+            engine.sql("CREATE STREAM r (v STRING, at INT) ORDERED BY at IN ORDER")
+            if mended:
+                engine.sql("DROP QUERY culprit")
+                texts["culprit"] = "SELECT TRY_CAST(v AS INT) AS n FROM r"
+            with engine.held():
+                runs = [engine.sql(text, name=name).start() for name, text in texts.items()]
+            if not mended:
+                engine.push("r", [{"v": "1", "at": 1}])
+                with pytest.raises(HeadwaterError, match="To go on from before it, connect with the checkpoint again"):
+                    engine.push("r", [{"v": "x", "at": 2}])
+                continue
+            engine.push("r", [{"v": "x", "at": 2}])
+            assert [run.since for run in runs] == [0, 1]
+            assert runs[1].history().rows() == [{"n": None, "_start": 2, "_end": 3}]

@@ -39,6 +39,7 @@ from headwater.runtime.progress import TickLog
 from headwater.runtime.reading import StreamTask, take_in
 from headwater.runtime.reshard import reshard
 from headwater.runtime.sender import Arrivals, SenderOutput
+from headwater.runtime.stopped import told_how_to_go_on
 from headwater.runtime.system_views import Shown, heartbeat_changes
 from headwater.runtime.temporary import make_folder, remove_folder
 from headwater.runtime.tick import STEP_BYTES, Tick
@@ -226,7 +227,7 @@ class Core:
         idle: bool = False,
     ) -> TickResult | None:
         """One tick over all batches that wait. None if there is nothing to do; ``idle``: let time pass all the same."""
-        with self.lock:
+        with self.lock, told_how_to_go_on(kept=self.checkpoint is not None):
             began = time.time()
             fresh = [d for d in deliveries if d.stream in self.streams and not self.covers(d)]
             ended = frozenset(ended)
