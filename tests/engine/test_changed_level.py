@@ -126,6 +126,20 @@ def test_a_query_that_becomes_strong_shows_what_one_shows_that_always_was(before
         assert str(run.emission) == "ON START"
 
 
+def test_whole_answers_go_on_as_such():
+    engine, run = started(None, "MIDDLE EMIT EVERY 5")
+    strong = engine.sql(COUNT.replace("counts", "others") + " EMIT EVERY 5").start()
+    with engine:
+        for i, times in enumerate([(1, 3, 9), (2, 8, 12), (11, 20), (27,), (28,), (80,)]):
+            push(engine, times)
+            if i == 1:
+                run.set_consistency("STRONG")
+            if i > 1:
+                assert run.snapshot().rows() == strong.snapshot().rows()
+                assert (run.frontier, run.lag) == (strong.frontier, strong.lag)
+        assert str(run.emission) == "EVERY 5"
+
+
 @pytest.mark.parametrize("form", ["", "EMIT ON START", "EMIT ON CLOSE"])
 def test_its_frontier_is_what_is_known_in_every_form(form: str, tmp_path: Path):
     """It is strong, another one, and strong again, in the form that it had; also over a restart."""

@@ -19,19 +19,20 @@ from headwater.operators.pools import PoolOperator, PoolState
 class SettleOperator(PoolOperator):
     """Changes of one row and start wait together until none of them can be changed again: the start and all ends that they
     bring lie before the frontier. So what passes is never taken back; what had been shown before is, once, where it was
-    wrong. Opened, it lets everything pass that waits, and then does nothing more. State: the changes that wait.
+    wrong. ``whole``: an end is known with its start, so only this must be final. Opened, it lets everything pass that waits,
+    and then does nothing more. State: the changes that wait.
     """
 
     name = "settle"
     remembers = False
 
-    def __init__(self, schema: Schema, *, opened: bool = False) -> None:
+    def __init__(self, schema: Schema, *, opened: bool = False, whole: bool = False) -> None:
         super().__init__(schema)
-        self._opened = opened
+        self._opened, self._whole = opened, whole
 
     @property
     def holds_back(self) -> bool:
-        return not self._opened
+        return not (self._opened or self._whole)
 
     def describe(self) -> dict[str, object]:
         return {"opened": self._opened}
@@ -48,11 +49,11 @@ class SettleOperator(PoolOperator):
 
     def stays(self, rows: Intervals, passed: Int64Array, waits: Int64Array, frontier: int) -> BoolArray:
         group, groups = rows.groups()
-        late = ((waits > 0) & (rows.end >= frontier)) | (rows.start >= frontier)
+        late = self.look_again(rows, waits) >= frontier
         if frontier == INFINITY:
             late[:] = False
         return sums(group, (late & (waits != 0)).astype(np.int64), groups)[group] > 0
 
     def look_again(self, rows: Intervals, waits: Int64Array) -> Int64Array:
         """What only goes is certain with its start."""
-        return np.where(waits > 0, rows.end, rows.start)
+        return rows.start if self._whole else np.where(waits > 0, rows.end, rows.start)

@@ -147,8 +147,9 @@ class Lowering:
             root = self._wait(root, plan.schema.names)
         if strong_since(form.lineage, now=strong):
             self._begin(plan, evolve(form, hold=False))
+            whole = isinstance(plan, n.TimeWindow) and isinstance(plan.input, n.Sample)  # EMIT EVERY
             settle = SettleOperator if form.hold else SettleStartsOperator
-            root = self._put(settle(plan.schema, opened=not strong), root)
+            root = self._put(settle(plan.schema, opened=not strong, whole=whole), root)
         return root.node
 
     def _lower(self, plan: n.Plan, form: Form) -> Lowered:
