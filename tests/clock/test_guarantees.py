@@ -151,3 +151,13 @@ def test_a_time_out_and_the_wall_clock_speak_for_it_too():
         text = explain_heartbeat(rules_of_sql(TOLD.format(more=more)), ["told"])
         assert "everything becomes final" in text
         assert "no further" not in text
+
+
+def test_what_is_learned_only_after_many_rows_says_so():
+    for clause, rows in (
+        ("", 0),
+        ("HEARTBEAT ESTIMATED (WALL CLOCK)", 1000),
+        ("HEARTBEAT ESTIMATED (WARMUP 7 ROWS)", 7),
+    ):
+        text = explain_heartbeat(rules_of_sql(f"CREATE STREAM s (ts TIMESTAMP) ORDERED BY ts {clause};"), ["s"])
+        assert (f"nothing of s is final before {rows} of its rows have come (WARMUP)" in text) == bool(rows)

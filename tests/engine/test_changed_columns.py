@@ -76,6 +76,21 @@ def test_a_real_difference_is_refused(columns: str, told: str, tmp_path: Path):
     run(tmp_path, PLAIN, ROWS[2:])  # nothing was lost
 
 
+@pytest.mark.parametrize(
+    ("time", "told"), [("other DISORDER 2", '"other", a number'), ("day DISORDER 2 DAYS", '"day", a TIMESTAMP')]
+)
+def test_another_time_is_refused(time: str, told: str, tmp_path: Path):
+    """It went on with the frontier of the old one: either nothing became final, or every row was late."""
+    columns = f"{PLAIN}, other INT, day DATE"
+    run(tmp_path, columns, ROWS[:2])
+    with hw.connect(runner="inprocess", shards=2, checkpoint=tmp_path / "checkpoint") as engine:
+        engine.sql(f"CREATE STREAM s ({columns}) ORDERED BY {time}")
+        with pytest.raises(InputError, match="STREAM_CHANGED") as caught:
+            engine.sql(QUERIES["counted"], name="counted").start(hw.sinks.noop())
+    assert caught.value.detail == f'It was told by "at", a number, and is told by {told} now.'
+    run(tmp_path, columns, ROWS[2:])
+
+
 def test_files_get_another_column(tmp_path: Path):
     """Of a folder, whose files have it from some time on."""
     (tmp_path / "in").mkdir()

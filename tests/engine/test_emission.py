@@ -77,6 +77,16 @@ def test_the_answer_is_known_as_far_in_every_form(query: str):
         assert rows(runs[0].history()) == rows(runs[1].history())
 
 
+@pytest.mark.parametrize("query", [QUIET, LAST])
+def test_what_is_known_but_not_closed_is_not_called_open(query: str):
+    engine, run = started(f"{query} EMIT ON CLOSE")
+    with engine:
+        feed(engine)
+        assert run.frontier == 1790
+        with pytest.raises(InputError, match=r"not here yet: its rows come when they have an end(?s:.*)EMIT ON START"):
+            run.snapshot(at=1789)
+
+
 def test_nothing_before_the_frontier_ever_changes():
     engine, run = started(QUIET)
     with engine:

@@ -224,3 +224,16 @@ def test_explain_heartbeat():
         text = its.engine.sql("EXPLAIN HEARTBEAT SELECT ts FROM s")
         assert "s: DISORDER 2000000; as it arrives" in text
         assert "s: frontier 8000000, set by DISORDER 2000000, newest row 10000000" in text
+
+
+def test_what_is_said_of_a_stream_that_nobody_reads_yet():
+    """The clock of an engine knows the streams that are read: of others it was said that everything becomes final."""
+    with hw.connect(runner="inprocess") as engine:
+        engine.sql("CREATE STREAM read (ts TIMESTAMP) ORDERED BY ts DISORDER 1 SECOND")
+        engine.sql("SELECT ts FROM read").start()
+        engine.sql("CREATE STREAM told (ts TIMESTAMP, hb TIMESTAMP) ORDERED BY ts HEARTBEAT FROM SOURCE (hb)")
+        text = engine.sql("EXPLAIN HEARTBEAT SELECT ts FROM told")
+        assert "told is final as far as its source says, and no further: HEARTBEAT FROM SOURCE (hb)" in text
+        assert "everything becomes final" not in text
+        text = engine.sql("EXPLAIN HEARTBEAT SELECT r.ts FROM read r, told t")
+        assert 'CAN_BLOCK: stream "told" can block the query for ever' in text

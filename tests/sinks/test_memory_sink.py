@@ -10,6 +10,7 @@ import pytest
 from attrs import evolve
 
 from headwater.errors import HeadwaterError
+from headwater.language.emission import ON_START
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
@@ -37,7 +38,7 @@ def test_a_snapshot_has_the_rows_valid_at_an_instant(counts, stage):
 
 
 def test_what_is_not_final_cannot_be_asked_for(counts, stage):
-    sink = opened(counts)
+    sink = opened(evolve(counts, emission=ON_START))
     assert len(sink.snapshot()) == 0
     with pytest.raises(HeadwaterError, match="at 0 is not final yet"):
         sink.snapshot(at=0)

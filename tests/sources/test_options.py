@@ -235,3 +235,13 @@ def test_numbers_out_of_range_are_refused(source: str, wrong: str):
     with hw.connect(runner="inprocess") as engine, pytest.raises(HeadwaterError, match="WRONG_ARGUMENT") as told:
         engine.sql(f"CREATE STREAM s (timestamp TIMESTAMP, value BIGINT) SOURCE {source} ORDERED BY timestamp")
     assert wrong in told.value.message
+
+
+@pytest.mark.parametrize("pattern", ["", "%", "%Q", "dd.MM.yyyy", "%d.%m.%Y|", "%Y|yyyy"])
+@pytest.mark.parametrize("function", ["csv", "json"])
+def test_a_pattern_that_is_none_is_refused_when_it_is_declared(function: str, pattern: str, tmp_path: Path):
+    with hw.connect(runner="inprocess") as engine, pytest.raises(HeadwaterError, match="WRONG_ARGUMENT") as told:
+        engine.sql(f"CREATE STREAM s {PLAIN} SOURCE {function}('{tmp_path}', timestamp_format => '{pattern}')")
+    assert told.value.message.endswith(
+        f"must be patterns such as '%d.%m.%Y %H:%M', with bars between them, not {pattern!r}"
+    )

@@ -16,6 +16,7 @@ from attrs import evolve
 
 from headwater.algebra.nodes import Plan, Source
 from headwater.algebra.plan_text import print_plan
+from headwater.errors import InputError
 from headwater.model.delta import Delta, shard_of
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING
@@ -28,8 +29,21 @@ from headwater.runtime.executor import Records
 from headwater.runtime.graph import Graph, Node
 from headwater.runtime.lower import Lowering
 from headwater.runtime.plan_keys import another_relation
+from headwater.runtime.reading import StreamTask
 from headwater.runtime.reshard import new_record
 from headwater.state.store import Store
+
+
+def check_time(task: StreamTask, manifest: Manifest) -> None:
+    """Is a stream placed in time as it was? How far it is final, and all states, speak of that time."""
+    before = manifest.described.get("times", {}).get(task.stream, task.placed_by)
+    if before != task.placed_by:
+        raise InputError(
+            "STREAM_CHANGED",
+            f'the time of "{task.stream}" is another one than the checkpoint has',
+            detail=f"It was told by {before}, and is told by {task.placed_by} now.",
+            hint="Declare it as it was; to begin it anew, DROP it then, or use a new checkpoint.",
+        )
 
 
 def redeclare(manifest: Manifest, before: Source | None, after: Plan, store: Store | None) -> None:

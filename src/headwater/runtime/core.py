@@ -27,7 +27,7 @@ from headwater.model.delta import Delta
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.runtime import points
 from headwater.runtime.change_level import check_change, check_form, with_carried
-from headwater.runtime.changed_relation import redeclare
+from headwater.runtime.changed_relation import check_time, redeclare
 from headwater.runtime.checkpoint import Checkpoint, Manifest
 from headwater.runtime.delivery import Delivery
 from headwater.runtime.deployment import Deployment, Running, key_if
@@ -111,6 +111,7 @@ class Core:
     def add_stream(self, task: StreamTask) -> None:
         """Begin to take rows of a stream; its clock goes on where it was."""
         with self.lock:
+            check_time(task, self.manifest)
             self.streams[task.stream] = task
             declared = task.declared or Stream(task.stream, task.intake.schema, time=task.intake.time)
             self.times.add(declared)
@@ -125,7 +126,8 @@ class Core:
             gone, kept = self.deployment.forget(stream), self.manifest
             kept.records = {n: {k: r for k, r in its.items() if k not in gone} for n, its in kept.records.items()}
             kept.clock = self.times.to_manifest()
-            for what in (kept.batches, kept.newest, kept.counts, kept.frontiers, kept.relations):
+            known = (kept.batches, kept.newest, kept.counts, kept.frontiers, kept.relations)
+            for what in (*known, kept.described.get("times", {})):
                 what.pop(stream, None)
             self._commit_again()
             if self.checkpoint is not None:

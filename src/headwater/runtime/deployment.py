@@ -192,13 +192,17 @@ class Deployment:
         return self.layout.graph.nodes[self.layout.graph.queries[name]].key
 
     def described(self, streams: Mapping[str, StreamTask]) -> dict[str, Any]:
-        """What the keys of operators stand for, and which times are TIMESTAMPs: for those who look at a checkpoint."""
+        """What the keys of operators stand for, and which times are TIMESTAMPs: for those who look at a checkpoint.
+
+        By what streams are placed in time must stay the same.
+        """
         if self._described is None:
             self._described = _described(self.layout)
         timestamps = {name: task.timestamps for name, task in streams.items()}
         timestamps |= {task.late: task.timestamps for task in streams.values()}
         queries = {query.name: query.output.timestamps for query in self._running.values()}
-        return {"operators": self._described, "streams": timestamps, "queries": queries}
+        times = {name: task.placed_by for name, task in streams.items()}
+        return {"operators": self._described, "streams": timestamps, "queries": queries, "times": times}
 
     def new_constants(self, sent: Records) -> dict[str, Delta]:
         """The constants of queries that have not begun yet, by node key."""

@@ -20,8 +20,8 @@ def heartbeat_text(
     clock: Clock | None = None,
 ) -> str:
     """``plan``: as it runs. ``clock``: of an engine that runs; without one, only what is declared."""
-    rules = clock.rules if clock is not None and clock.progress else rules_of(request.streams)
     names = list(dict.fromkeys(node.name for node in plan.walk() if isinstance(node, Source)))
     running = clock if clock is not None and all(name in clock.progress for name in names) else None
+    rules = running.rules if running is not None else rules_of(request.streams)  # nobody reads some of them yet
     links = None if memory_aware else {}
     return explain_heartbeat(rules, names, running, plan=labeled(plan, statistics), links=links)

@@ -9,6 +9,7 @@ from attrs import frozen
 
 from headwater.clock.seen import Seen
 from headwater.language.catalog import Stream
+from headwater.language.changes import CHANGED
 from headwater.language.put_aside import BAD, BAD_SCHEMA, LATE
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
@@ -52,6 +53,18 @@ class StreamTask:
     def timestamps(self) -> bool:
         """Are its instants microseconds? Else they are plain numbers."""
         return self.intake.timestamps
+
+    @property
+    def placed_by(self) -> str:
+        """What says when its rows are valid."""
+        kind = "a TIMESTAMP" if self.timestamps else "a number"
+        match self.intake.time:
+            case None:
+                return f"its rows or their arrival, as {kind}"
+            case time if time == CHANGED:
+                return "its change events"
+            case time:
+                return f'"{time.casefold()}", {kind}'
 
     def pieces(self, splits: Sequence[Split]) -> Iterable[Piece]:
         assert self.reader is not None, "a source of rows has no splits"

@@ -15,7 +15,7 @@ import pyarrow as pa
 from attrs import evolve, frozen
 
 from headwater.errors import InputError
-from headwater.language.emission import ON_CLOSE, ON_START
+from headwater.language.emission import ON_CLOSE, ON_START, Form
 from headwater.model.delta import Delta
 from headwater.model.durations import instants_in
 from headwater.model.history import History
@@ -147,12 +147,7 @@ class MemorySink(Sink):
 
     def _check_known(self, kept: _Kept, instant: int, at: Any) -> None:
         if not self.output.early and instant >= kept.frontier:
-            raise InputError(
-                "NOT_FINAL",
-                f'the answer of "{self.output.query}" at {at} is not final yet',
-                detail=f"It is final before {self._rendered(kept.frontier)}.",
-                hint="Ask for an earlier instant, or write CONSISTENCY MIDDLE to see answers before they are final.",
-            )
+            raise self._not_final(kept.frontier, at)
         horizon = self._horizon(kept)
         if horizon is not None and instant < horizon:
             raise InputError(
@@ -161,6 +156,22 @@ class MemorySink(Sink):
                 detail=f"It is kept from {self._rendered(horizon)} on.",
                 hint="Keep more of the past: memory(keep=…).",
             )
+
+    def _not_final(self, frontier: int, at: Any) -> InputError:
+        before, query = self._rendered(frontier), self.output.query
+        if self.output.emission.form is Form.CLOSE:  # the answer may be known, but has not come
+            return InputError(
+                "NOT_FINAL",
+                f'the answer of "{query}" at {at} is not here yet: its rows come when they have an end (EMIT ON CLOSE)',
+                detail=f"All that began before {before} has come.",
+                hint="Ask for an earlier instant, or write EMIT ON START to see what is known at once.",
+            )
+        return InputError(
+            "NOT_FINAL",
+            f'the answer of "{query}" at {at} is not final yet',
+            detail=f"It is final before {before}.",
+            hint="Ask for an earlier instant, or write CONSISTENCY MIDDLE to see answers before they are final.",
+        )
 
     def _rendered(self, instant: int) -> str:
         return "the beginning" if instant == BEGINNING else render_instant(self.output, instant)

@@ -27,6 +27,7 @@ from headwater.sources.nexmark_generator import NexmarkGenerator
 from headwater.sources.parquet_files import ParquetFormat
 from headwater.sources.rate import RATE_SCHEMA, RateSource
 from headwater.sources.socket import SocketSource
+from headwater.sources.text_values import time_formats
 
 Make = Callable[[Stream, Arguments, Path], Source]
 
@@ -59,7 +60,7 @@ def make_source(stream: Stream, *, base_folder: Path) -> Source:
 _MALFORMED = Parameter("malformed", kinds.one_of("fail", "divert"), default="fail")
 _ROWS_PER_TICK = Parameter("rows_per_tick", kinds.count, default=5_000_000)
 _PATH = Parameter("path", kinds.text, required=True, place=0)
-_FORMATS = Parameter("timestamp_format", kinds.texts, default=())
+_FORMATS = Parameter("timestamp_format", time_formats, default=())
 _CHANGES = (
     Parameter("changes", kinds.one_of("headwater", "debezium")),
     Parameter("ordered", kinds.flag),

@@ -7,14 +7,16 @@ whether it is one of the type. What a fast reader takes is taken here too.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 
 from headwater.language.types import duckdb_name
 from headwater.model.arrays import BoolArray
 from headwater.operators.expression import connection
+from headwater.sources import arguments
 from headwater.sources.columns import nulls, valid
 
 _WHOLE = r"-?[0-9]+|\+[0-9]+"
@@ -57,6 +59,19 @@ def parse_texts(texts: pa.Array, type_: pa.DataType, *, formats: Sequence[str] =
     if values.type != type_:
         values = values.cast(type_)
     return Parsed(values, nulls(values) & valid(texts))
+
+
+def time_formats(value: Any) -> tuple[str, ...]:
+    """The argument of a source: strptime patterns with bars between them."""
+    formats = arguments.texts(value)
+    for pattern in formats:
+        try:
+            known = "%" in pattern and connection().sql(f"SELECT try_strptime('', {_literal(pattern)})").fetchall()
+        except duckdb.Error:
+            known = False
+        if not known:
+            raise arguments.WrongArgumentError("patterns such as '%d.%m.%Y %H:%M', with bars between them")
+    return formats
 
 
 def _parsing(type_: pa.DataType, formats: Sequence[str]) -> str:
