@@ -15,13 +15,16 @@ from attrs import evolve
 
 from headwater.algebra.plan_parsing import parse_plan
 from headwater.operators.base import Operator
+from headwater.operators.constant import ConstantOperator
+from headwater.operators.repair import RepairOperator
+from headwater.operators.standing_rows import HandOverOperator, Standing
 from headwater.runtime.deployment import Running, graph_if, root_key
 from headwater.runtime.executor import Records
 from headwater.runtime.graph import Graph, Node
 from headwater.runtime.stage import Record, owner_of
 from headwater.runtime.wider_plan import UnlikeError, check_wider
 from headwater.state.retyped import KeptTypes, with_types
-from headwater.state.store import Store
+from headwater.state.store import MemoryStore, Store
 
 
 def graphs_of(query: Running, kept: Mapping[str, Any]) -> tuple[Graph | None, Graph, str]:
@@ -46,32 +49,44 @@ def graphs_of(query: Running, kept: Mapping[str, Any]) -> tuple[Graph | None, Gr
 
 def check_followers(old: Graph, new: Graph) -> None:
     """Raises ``UnlikeError`` unless each operator of the new graph can go on with the state of the one in its place."""
-    if len(old.nodes) != len(new.nodes):
-        raise UnlikeError
-    for was, now in zip(old.nodes, new.nodes, strict=True):
-        if was.inputs != now.inputs or was.schema.names != now.schema.names:
+    for was, now in _pairs(old, new):
+        before, after = _operators(was), _operators(now)
+        if [*map(type, before)] != [*map(type, after)]:
             raise UnlikeError
-        for before, after in ((was.operator, now.operator), (was.before, now.before)):
-            if before is None or after is None:
-                if before is not after:
-                    raise UnlikeError
-            elif type(before) is not type(after):
-                raise UnlikeError
-            elif not after.goes_on_from(before):
-                told = "a DECIMAL of more than 18 digits is added up and compared in another way than a shorter one"
-                raise UnlikeError(f"In its {after.name}, {told}.")
+        if isinstance(after[0], Standing | RepairOperator | HandOverOperator):
+            continue  # what relations keep follows their declarations by itself (``changed_relation``)
+        if [old.nodes[i].schema.names for i in was.inputs] != [new.nodes[i].schema.names for i in now.inputs]:
+            raise UnlikeError
+        if not all(follower.goes_on_from(operator) for operator, follower in zip(before, after, strict=True)):
+            told = "a DECIMAL of more than 18 digits is added up and compared in another way than a shorter one"
+            raise UnlikeError(f"In its {after[0].name}, {told}.")
 
 
 def widened(old: Graph, new: Graph, records: Records, store: Store | None) -> Records:
     """The records, with those of the old graph's operators also under the keys of the new ones, as they keep them."""
     if old is new or store is None:
         return records
-    pairs = [(was, now) for was, now in zip(old.nodes, new.nodes, strict=True) if was.key != now.key]
     found: Records = {shard: dict(its) for shard, its in records.items()}
-    for was, now in pairs:
+    for was, now in _pairs(old, new):
         for its in (its for its in found.values() if was.key in its and now.key not in its):
             its[now.key] = _cast(its[was.key], (was, old), (now, new), store)
     return found
+
+
+def _pairs(old: Graph, new: Graph) -> list[tuple[Node, Node]]:
+    """The operators with records. Those without may differ: a projection to all columns of a stream is left out."""
+    kept = [[node for node in graph.nodes if any(map(_has_record, _operators(node)))] for graph in (old, new)]
+    if len(kept[0]) != len(kept[1]):
+        raise UnlikeError
+    return list(zip(*kept, strict=True))
+
+
+def _operators(node: Node) -> list[Operator]:
+    return [operator for operator in (node.operator, node.before) if operator is not None]
+
+
+def _has_record(operator: Operator) -> bool:
+    return isinstance(operator, ConstantOperator) or operator.new_state(MemoryStore()) is not None
 
 
 def _cast(record: Record, was: tuple[Node, Graph], now: tuple[Node, Graph], store: Store) -> Record:
