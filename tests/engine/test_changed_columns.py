@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -58,7 +59,7 @@ def test_columns_that_no_query_reads_do_not_matter(columns: str, tmp_path: Path)
 @pytest.mark.parametrize(
     ("columns", "told"),
     [
-        ("k BIGINT, v INT, at INT", 'Column "k" of "s" was INT and is BIGINT now.'),
+        ("k SMALLINT, v INT, at INT", 'Column "k" of "s" was INT and is SMALLINT now.'),
         ("k STRING, v INT, at INT", 'Column "k" of "s" was INT and is STRING now.'),
     ],
 )
@@ -123,7 +124,12 @@ def events(kind: str, first: int, last: int, more: dict) -> list[dict]:
     """The changes from one to another in the form of a kind of table."""
     found, cities = [], {}
     for i, (key, city, at) in enumerate(CITIES[:last]):
-        if kind == "keyed":
+        if kind == "signed":
+            before, after = cities.get(key), city and {"id": key, "city": city}
+            cities[key] = after
+            op = "d" if after is None else "c" if before is None else "u"
+            event = [{"op": op, "before": before, "after": after, "ts_ms": at}]
+        elif kind == "keyed":
             op = "d" if city is None else "c"
             after = None if city is None else {"id": key, "city": city} | (more if i >= first else {})
             event = [{"op": op, "before": {"id": key}, "after": after, "ts_ms": at}]
@@ -173,6 +179,28 @@ def test_a_table_that_holds_rows_gets_columns(kind: str, tmp_path: Path):
     assert runs["changed"][0] == runs["undisturbed"][0] != []
     assert len(runs["changed"][1]) == len(runs["undisturbed"][1]) == 3
     assert {row[0] for row in runs["changed"][1]} == {"None", "7"}
+
+
+@pytest.mark.parametrize("kind", [*TABLES, "signed"])
+@pytest.mark.parametrize("more", ["", "age INT, "])
+def test_a_table_that_holds_rows_gets_wider_columns(
+    kind: str, more: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    if kind == "signed":
+        monkeypatch.setitem(TABLES, kind, (KEYED[0], "id INT, city STRING"))
+        more = ""
+    plain, wide = (
+        f"{first}{TABLES[kind][1].replace('INT', type_)}" for first, type_ in (("", "INT"), (more, "BIGINT"))
+    )
+    monkeypatch.setattr(sys.modules[__name__], "CITIES", [*CITIES, (2**40, "Linz", 8), (1, None, 9)])
+    runs = {}
+    for name, columns in (("wide", wide), ("changed", plain)):
+        steps = [(0, 2, columns, 2), (2, 4, columns, 2), (4, 7, wide, 3), (7, 8, wide, 1)]
+        for first, last, declared, shards in steps:
+            rows, late = events(kind, first, last, {}), first > 0
+            runs[name] = run_table(tmp_path / name, kind, declared, rows, shards=shards, late=late, end=last == 8)
+    assert runs["changed"] == runs["wide"]
+    assert len(runs["wide"][1]) == 3
 
 
 @pytest.mark.parametrize(

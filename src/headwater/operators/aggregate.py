@@ -28,6 +28,7 @@ from headwater.operators.sweep import SweepOperator, SweepState
 from headwater.operators.user_aggregates import UserAggregate, find_aggregate
 from headwater.operators.words import fits_word
 from headwater.state.columns import Columns
+from headwater.state.retyped import KeptTypes
 from headwater.state.store import Store
 
 _ROWS = Measure(kernel.COUNT)
@@ -165,6 +166,19 @@ class AggregateOperator(SweepOperator):
         new = self.new_state(store)
         without_staircases(state, new, before._measures, self._measures, self._type_of)
         return new, shown
+
+    def kept_types(self, inputs: Sequence[Schema]) -> KeptTypes:
+        rows = [m for m in self._measures if m.kind == kernel.FINGERPRINT]
+        return super().kept_types(inputs) | {
+            (f"kept.0.kept.{i}.", "value"): self._type_of(m) for i, m in enumerate(rows)
+        }
+
+    def goes_on_from(self, before: Operator) -> bool:
+        """Long DECIMALs have other totals than short ones, and other fingerprints."""
+        assert isinstance(before, AggregateOperator)
+        rows = [m for m in self._measures if m.kind == kernel.FINGERPRINT]
+        same = all(fits_word(before._type_of(m)) == fits_word(self._type_of(m)) for m in rows)
+        return before._measures == self._measures and same
 
     def _type_of(self, measure: Measure) -> pa.DataType:
         return self._inputs[measure.port].field(measure.argument).type if measure.argument is not None else pa.int64()

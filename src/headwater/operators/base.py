@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.state.manifest import Route, route_by_key
+from headwater.state.retyped import KeptTypes
 from headwater.state.store import Store
 
 EVERY_COLUMN = ("*",)
@@ -128,6 +129,14 @@ class Operator(ABC):
         if state is not None and manifest:
             state.from_manifest(manifest)
         return state
+
+    def kept_types(self, inputs: Sequence[Schema]) -> KeptTypes:
+        """The types of the values that its state keeps as they are, not as hashes or words, over such inputs."""
+        return {("", f"column.{i}"): type_ for schema in inputs[:1] for i, type_ in enumerate(schema.types)}
+
+    def goes_on_from(self, before: Operator) -> bool:
+        """Is a state of the same operator over narrower types one of this one, but for the types of what it keeps?"""
+        return True
 
     def reshard(self, states: Sequence[Any], shards: int, store: Store) -> list[Any]:
         """The states of all shards, of one tick, as those of another number of shards.

@@ -26,6 +26,7 @@ from headwater.operators.expression import referenced
 from headwater.state.buckets import ExpiryBuckets
 from headwater.state.columns import Columns, concat_column, is_constant, take_column
 from headwater.state.manifest import State
+from headwater.state.retyped import KeptTypes
 from headwater.state.store import Segment, Store
 
 BLOCK = 1 << 19  # pairs looked at together: bounds the memory of products and hot keys
@@ -148,6 +149,10 @@ class JoinOperator(Operator):
     def _identity(self, side: int) -> list[str] | None:
         """By which columns rows take each other away; None: nothing is ever taken away."""
         return ["lifetime", *(f"column.{i}" for i in self._stored[side])] if self._revisable else None
+
+    def kept_types(self, inputs: Sequence[Schema]) -> KeptTypes:
+        sides = enumerate(self._inputs)
+        return {(f"sides.{of}.", f"column.{i}"): type_ for of, side in sides for i, type_ in enumerate(side.types)}
 
     def adopt(self, state: JoinState, before: Operator, store: Store) -> tuple[JoinState, Delta]:
         """Both forms keep the same rows, but now some may be taken away again."""

@@ -27,6 +27,7 @@ from headwater.operators.endpoints import PiledEnds
 from headwater.operators.join import BLOCK, JoinOperator
 from headwater.operators.sweep import SweepState
 from headwater.state.manifest import State
+from headwater.state.retyped import KeptTypes
 from headwater.state.store import Store
 
 Keys = Sequence[tuple[str, str]]
@@ -99,6 +100,10 @@ class _MatchingOperator(Operator):
 
     def new_state(self, store: Store) -> PartStates:
         return PartStates(*(part.new_state(store) for part in self._parts))
+
+    def kept_types(self, inputs: Sequence[Schema]) -> KeptTypes:
+        parts = [(i, part.kept_types(inputs)) for i, part in enumerate(self._parts)]
+        return {(f"parts.{i}.{layout}", name): type_ for i, its in parts for (layout, name), type_ in its.items()}
 
     def adopt(self, state: PartStates, before: Operator, store: Store) -> tuple[PartStates, Delta]:
         """Part by part; what a part had held back is shown as that part's answers are."""

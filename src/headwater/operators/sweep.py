@@ -26,6 +26,7 @@ from headwater.kernels.sweep_counts import first_marked
 from headwater.model.arrays import BoolArray, Int64Array
 from headwater.model.delta import Delta
 from headwater.model.identity import Identity, is_recoverable, recover
+from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.operators.base import EVERY_COLUMN, Operator, Routing, Step
 from headwater.operators.endpoints import Segments, Swept, both_ends
@@ -37,6 +38,7 @@ from headwater.state.hold_counts import HoldCounts
 from headwater.state.latest import Found, LatestWins
 from headwater.state.manifest import Route, Scalars, State, agreed, route_by_key
 from headwater.state.news import WaitingNews
+from headwater.state.retyped import KeptTypes
 from headwater.state.runs import TimeRuns
 from headwater.state.store import Store
 
@@ -147,6 +149,9 @@ class SweepOperator(Operator):
     @property
     def holds_back(self) -> bool:
         return self._hold and not self._speculative
+
+    def kept_types(self, inputs: Sequence[Schema]) -> KeptTypes:
+        return {("", f"key.{i}"): type_ for i, type_ in enumerate(self._key_types)}
 
     def new_state(self, store: Store) -> SweepState:
         return SweepState(store, speculative=self._speculative)

@@ -19,6 +19,8 @@ from headwater.optimizer.verify import Verifier
 
 _MOST_FIRINGS = 2000
 """A plan is finished long before; whatever is left after them is not worth the wait."""
+_LEAST_GAIN = 1e-9
+"""Plans of the same cost must stay so however their terms are rounded: which one is taken names the states of a query."""
 _ROUNDS = 3
 
 
@@ -166,7 +168,7 @@ class _Work:
         self._verifier.verify(firing.rule, firing.before, firing.after)
         candidate = _replaced(plan, firing.before, firing.after, parents)
         its = self.cost(candidate)
-        if its >= cost or len(self.firings) >= _MOST_FIRINGS:
+        if its >= cost * (1 - _LEAST_GAIN) or len(self.firings) >= _MOST_FIRINGS:
             return None
         self.firings.append(firing)
         return candidate, its

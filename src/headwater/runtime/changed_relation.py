@@ -1,8 +1,8 @@
-"""A relation that holds rows and is declared with further columns, or in another order: its rows as they are read now.
+"""A relation that holds rows and is declared with further columns, in another order, or wider: its rows as read now.
 
 Rows are kept by all their values, so other columns make other keys, and other shards. What is kept is therefore given once
 to empty states of the new operators, as if it had just come; then these hear how far time is. A column that was not there
-is NULL.
+is NULL. Where columns are only wider, rows have the same keys: then states are written once more with the new types.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ from headwater.runtime.lower import Lowering
 from headwater.runtime.plan_keys import another_relation
 from headwater.runtime.reading import StreamTask
 from headwater.runtime.reshard import new_record
+from headwater.runtime.wider_plan import is_wider_source
+from headwater.runtime.wider_states import widened
 from headwater.state.store import Store
 
 
@@ -49,8 +51,8 @@ def check_time(task: StreamTask, manifest: Manifest) -> None:
 def redeclare(manifest: Manifest, before: Source | None, after: Plan, store: Store | None) -> None:
     """What a manifest has of a relation goes on under its declaration of now, from the next tick on.
 
-    Raises ``InputError`` where it holds rows and the difference is another one than columns that may be NULL, or their
-    order.
+    Raises ``InputError`` where it holds rows and the difference is another one than columns that may be NULL, their order,
+    or wider types.
     """
     if isinstance(after, Source) and after.revisable and before is not None and before != after:
         late = [query["since"] for query in manifest.queries.values()]
@@ -66,8 +68,13 @@ def _read_anew(before: Source, after: Source, records: Records, late: Iterable[i
     ticks = sorted(set(late) - {0})
     old, new = (_lowered(relation, ticks) for relation in (before, after))
     keys = {node.key for node in old.nodes}
-    kept = {shard: {k: r for k, r in its.items() if k not in keys} for shard, its in records.items()}
-    carried = _Carried(old, records, store) if store is not None and _has_only_more(before, after) else None
+    follows = store is not None and _has_only_more(before, after)
+    is_wider = follows and before.schema.names == after.schema.names
+    wide = widened(old, new, records, store) if is_wider else records
+    kept = {shard: {k: r for k, r in its.items() if k not in keys} for shard, its in wide.items()}
+    if is_wider:
+        return kept
+    carried = _Carried(old, records, store) if store is not None and follows else None
     if carried is None or not all(map(carried.can_follow, old.nodes)):
         if any(record["rows"] for its in records.values() for key, record in its.items() if key in keys):
             raise another_relation(after.name, after.schema, before.schema)
@@ -89,12 +96,12 @@ def _lowered(relation: Source, ticks: Sequence[int]) -> Graph:
 
 
 def _has_only_more(before: Source, after: Source) -> bool:
-    """Has it the same columns, perhaps elsewhere, and others that may be NULL?"""
+    """Has it the same columns, perhaps elsewhere or wider, and others that may be NULL?"""
     if evolve(after, columns=before.columns) != before:
         return False
-    known, now = ({f.name: f for f in relation.columns} for relation in (before, after))
-    more = [f for name, f in now.items() if name not in known]
-    return all(now.get(name) == f for name, f in known.items()) and all(f.nullable for f in more)
+    known = before.schema.names
+    has_all = {*known} <= {*after.schema.names} and is_wider_source(before, after)
+    return has_all and all(f.nullable for f in after.columns if f.name not in known)
 
 
 class _Carried:
@@ -151,7 +158,7 @@ def _together(deltas: Sequence[Delta]) -> Delta:
 def _with_columns(delta: Delta, schema: Schema) -> Delta:
     """By their names; NULL where there is none."""
     known = delta.schema.names
-    columns = [delta.column(f.name) if f.name in known else pa.nulls(len(delta), f.type) for f in schema]
+    columns = [delta.column(f.name).cast(f.type) if f.name in known else pa.nulls(len(delta), f.type) for f in schema]
     return Delta(schema, columns, delta.start, delta.end, delta.weight)
 
 

@@ -30,7 +30,7 @@ from headwater.runtime.change_level import check_change, check_form, with_carrie
 from headwater.runtime.changed_relation import check_time, redeclare
 from headwater.runtime.checkpoint import Checkpoint, Manifest
 from headwater.runtime.delivery import Delivery
-from headwater.runtime.deployment import Deployment, Running, key_if
+from headwater.runtime.deployment import Deployment, Running
 from headwater.runtime.executor import LocalExecutor, Records, TickJob, TickResult
 from headwater.runtime.lineage import began_strong
 from headwater.runtime.metrics import Metrics, with_counts_of
@@ -43,6 +43,7 @@ from headwater.runtime.stopped import told_how_to_go_on
 from headwater.runtime.system_views import Shown, heartbeat_changes
 from headwater.runtime.temporary import make_folder, remove_folder
 from headwater.runtime.tick import STEP_BYTES, Tick
+from headwater.runtime.wider_states import graphs_of, widened
 from headwater.sinks.diverted import deliver_diverted
 from headwater.sources.base import Piece, SparkBatch
 from headwater.state.filesystem import Folder
@@ -89,6 +90,7 @@ class Core:
         """By stream: the instant of the wall clock by which all that had arrived was taken; left out: now."""
         self.metrics, self._log = Metrics(), TickLog()
         found = self.checkpoint.open() if self.checkpoint else None
+        self._store = FileStore(self.checkpoint.segments) if self.checkpoint is not None else None
         self.manifest = found or Manifest(shards=shards)
         self.times = Times(self.manifest.clock)
         if self.times.clock.now is not None:
@@ -115,8 +117,7 @@ class Core:
             self.streams[task.stream] = task
             declared = task.declared or Stream(task.stream, task.intake.schema, time=task.intake.time)
             self.times.add(declared)
-            store = FileStore(self.checkpoint.segments) if self.checkpoint is not None else None
-            redeclare(self.manifest, self.deployment.relations.get(task.stream), declared.plan, store)
+            redeclare(self.manifest, self.deployment.relations.get(task.stream), declared.plan, self._store)
             self.deployment.keep(declared.plan)
 
     def drop_stream(self, stream: str) -> None:
@@ -175,11 +176,12 @@ class Core:
         past |= {"consistency": level, "output": output}
         if query.asked not in (None, asked):
             check_change(output, query.sink, level, query.level)
-        same = key_if(evolve(query, **past)) == kept["key"]
+        before, after, why = graphs_of(evolve(query, **past), kept)
         certain = query.level == level == STRONG and began_strong(kept["lineage"])
-        check_form(query.output, form, same=same, strong=certain)
-        if not same:
-            raise another_query(query.name, query.reads, kept)
+        check_form(query.output, form, same=before is not None, strong=certain)
+        if before is None:
+            raise another_query(query.name, query.reads, kept, why)
+        self.manifest.records = widened(before, after, self.manifest.records, self._store)
         for name, value in past.items():
             setattr(query, name, value)
 
@@ -296,9 +298,8 @@ class Core:
         """After a restart with another number of shards, the state moves first. Does it?"""
         moves = self.manifest.shards != self.shards
         if moves:
-            if self.manifest.records and self.checkpoint is not None:
-                store = FileStore(self.checkpoint.segments)
-                self.manifest.records = reshard(self.deployment.layout, self.manifest.records, self.shards, store)
+            if self.manifest.records and self._store is not None:
+                self.manifest.records = reshard(self.deployment.layout, self.manifest.records, self.shards, self._store)
             self.manifest.shards = self.shards
         return moves
 

@@ -72,12 +72,17 @@ class Running:
         """By stream: the columns that it reads, and their types."""
         return read_columns(self.plan)
 
+    @cached_property
+    def plan_text(self) -> str:
+        """What it computes of columns of which types: for a restart after these have become wider."""
+        return print_plan(self.plan)
+
     def to_manifest(self, key: str) -> dict[str, Any]:
         about = {"speculative": self.output.speculative, "consistency": str(self.level)}
         about |= {"level": self.level.to_manifest(), "lineage": self.lineage}
         about |= {"asked": (self.asked or self.level).to_manifest()}
         about |= {"emission": self.output.emission.to_manifest()}
-        about |= {"reads": self.reads}
+        about |= {"reads": self.reads, "plan": self.plan_text}
         return {"key": key, "since": self.since, "frontier": self.frontier, "closed": self.closed} | about
 
 
@@ -189,7 +194,7 @@ class Deployment:
 
     def key_of(self, name: str) -> str:
         """What the state of its last operator is called: equal for equal queries that began together."""
-        return self.layout.graph.nodes[self.layout.graph.queries[name]].key
+        return root_key(self.layout.graph, name)
 
     def described(self, streams: Mapping[str, StreamTask]) -> dict[str, Any]:
         """What the keys of operators stand for, and which times are TIMESTAMPs: for those who look at a checkpoint.
@@ -214,10 +219,13 @@ class Deployment:
         return found
 
 
-def key_if(query: Running) -> str:
-    """The key of its root: the same whoever else runs."""
-    graph, _ = _graph([query], ())
-    return graph.nodes[graph.queries[query.name]].key
+def graph_if(query: Running) -> Graph:
+    """What it would be made of alone: its operators have the same keys whoever else runs."""
+    return _graph([query], ())[0]
+
+
+def root_key(graph: Graph, query: str) -> str:
+    return graph.nodes[graph.queries[query]].key
 
 
 def _described(layout: Layout) -> dict[str, Any]:

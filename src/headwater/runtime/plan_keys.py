@@ -20,7 +20,7 @@ from headwater.model.schema import Schema, sql_name
 
 def key_text(plan: n.Plan) -> str:
     """The plan as text, over streams with only the columns that it reads."""
-    return print_plan(_narrow(plan))
+    return print_plan(narrow(plan))
 
 
 def in_one_order(plan: n.Plan) -> n.Plan:
@@ -47,16 +47,17 @@ def _sorted(plan: n.Plan) -> n.Plan:
 def read_columns(plan: n.Plan) -> dict[str, dict[str, str]]:
     """By stream: what a plan reads of it, with the types, for messages."""
     found: dict[str, dict[str, str]] = {}
-    for source in (node for node in _narrow(plan).walk() if isinstance(node, n.Source)):
+    for source in (node for node in narrow(plan).walk() if isinstance(node, n.Source)):
         found.setdefault(source.name, {}).update({f.name: sql_name(f.type) for f in source.schema})
     return {stream: dict(sorted(columns.items())) for stream, columns in found.items()}
 
 
-def another_query(name: str, reads: Mapping[str, Mapping[str, str]], kept: Mapping[str, Any]) -> InputError:
+def another_query(
+    name: str, reads: Mapping[str, Mapping[str, str]], kept: Mapping[str, Any], why: str = ""
+) -> InputError:
     """What is started under a name is not what the checkpoint has under it.
 
-    A column of another type is refused also if it is a wider one: the types of expressions, of what is kept and of the
-    answer follow from it, and most layouts of a state have the types of what was written into them, not declared ones.
+    ``why``: the reason why wider columns make a difference.
     """
     before: Mapping[str, Mapping[str, str]] = kept.get("reads", {})
     told, retyped = [], []
@@ -74,7 +75,7 @@ def another_query(name: str, reads: Mapping[str, Mapping[str, str]], kept: Mappi
     return InputError(
         "QUERY_CHANGED",
         f'query "{name}" is not the one that the checkpoint has under this name, so it cannot go on with its state',
-        detail=" ".join(told) or same,
+        detail=" ".join([*told, why] if why else told) or same,
         hint=f'{back} it under another name, or give the old one up first: engine.drop("{name}"); or use a new checkpoint.',
     )
 
@@ -84,13 +85,14 @@ def another_relation(stream: str, now: Schema, before: Schema) -> InputError:
     return InputError(
         "STREAM_CHANGED",
         f'"{stream}" is declared otherwise than the checkpoint has it, and its rows are kept there for queries to come',
-        detail=f"It was {before}, and is {now} now. Of a table, columns may be added that can be NULL, and moved"
-        " (not where it has change events without a PRIMARY KEY).",
+        detail=f"It was {before}, and is {now} now. Of a table, columns may become wider (a FLOAT: beside a PRIMARY KEY),"
+        " be added that can be NULL, and moved (these two not where it has change events without a PRIMARY KEY).",
         hint="Declare it as it was; to begin it anew, DROP it then, or use a new checkpoint.",
     )
 
 
-def _narrow(plan: n.Plan) -> n.Plan:
+def narrow(plan: n.Plan) -> n.Plan:
+    """The plan over streams with only the columns that it reads, by name."""
     done: dict[n.Plan, n.Plan] = {}
     for node in plan.walk():
         below = [done[child] for child in node.inputs]

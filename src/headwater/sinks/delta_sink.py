@@ -65,7 +65,8 @@ class DeltaSink(Sink):
             return
         from deltalake import CommitProperties, Transaction, write_deltalake
 
-        rows = pa.RecordBatchReader.from_batches(arrow_schema(self.output), batches(parts))
+        schema = arrow_schema(self.output)
+        rows = pa.RecordBatchReader.from_batches(schema, batches(parts, schema))
         done = CommitProperties(app_transactions=[Transaction(self._application, tick)])
         write_deltalake(
             self.place,

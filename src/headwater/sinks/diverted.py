@@ -38,7 +38,10 @@ def deliver_diverted(checkpoint: str | os.PathLike[str], stream: str, tick: int,
 
 
 def read_diverted(checkpoint: str | os.PathLike[str], stream: str) -> Result:
-    """All rows that were diverted into a stream, in the order of the ticks, with ``_tick``; without any, no columns."""
+    """All rows that were diverted into a stream, in the order of the ticks, with ``_tick``; without any, no columns.
+
+    Where a column has become wider meanwhile, it has the widest of its types.
+    """
     import pyarrow.parquet as pq
 
     folder = _place(checkpoint, stream)
@@ -50,7 +53,7 @@ def read_diverted(checkpoint: str | os.PathLike[str], stream: str) -> Result:
                 rows = pq.read_table(file)
             ticks = pa.repeat(pa.scalar(int(found[1]), pa.int64()), rows.num_rows)
             tables.append(rows.append_column(TICK, ticks))
-    return Result(pa.concat_tables(tables, promote_options="default") if tables else pa.table({}))
+    return Result(pa.concat_tables(tables, promote_options="permissive") if tables else pa.table({}))
 
 
 def diverted_streams(checkpoint: str | os.PathLike[str]) -> list[str]:

@@ -17,8 +17,11 @@ import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from headwater.errors import InputError, StateError
 from headwater.model.delta import Delta
+from headwater.model.wider_types import holds_all_of
 from headwater.sinks.base import Guarantee, Output, Sink, Staged, Stager
 from headwater.sinks.file_formats import FileFormat, ParquetFormat
 from headwater.sinks.folder import Folder, split_place
@@ -34,6 +37,7 @@ RECORD = ANSWERS
 STAGED = "_staged"
 _VERSION = 2
 _TICK = re.compile(r"tick-(\d+)-")
+_DECIMAL = re.compile(r"decimal128\((\d{1,2}), (\d{1,2})\)")
 
 
 class FileStager(Stager):
@@ -162,8 +166,9 @@ class FileSink(Sink):
                 hint="Write into a new folder.",
             )
         for name, mine in self._identity().items():
-            if record.get(name) != mine:
-                raise self._of_another(name, record.get(name), mine)
+            theirs = record.get(name)
+            if theirs != mine and not (name == "columns" and _are_wider(mine, theirs)):
+                raise self._of_another(name, theirs, mine)
         return last
 
     def _of_another(self, name: str, theirs: Any, mine: Any) -> InputError:
@@ -181,6 +186,22 @@ class FileSink(Sink):
             detail=told,
             hint=f"{going_on} into a new folder, or delete this one.",
         )
+
+
+def _are_wider(mine: dict[str, str], theirs: Any) -> bool:
+    """Do the columns hold all that is in the files? Then readers can have both as what they are now."""
+    if not isinstance(theirs, dict) or list(mine) != list(theirs):
+        return False
+    pairs = [(_type(mine[name]), _type(str(was))) for name, was in theirs.items() if mine[name] != was]
+    return all(None not in pair and holds_all_of(*pair) for pair in pairs)
+
+
+def _type(text: str) -> pa.DataType | None:
+    """A number type as ``str`` wrote it; None for others."""
+    digits = _DECIMAL.fullmatch(text)
+    if digits:
+        return pa.decimal128(int(digits[1]), int(digits[2]))
+    return pa.type_for_alias(text) if text in ("int8", "int16", "int32", "int64", "float", "double") else None
 
 
 def _listed(columns: dict[str, str]) -> str:

@@ -19,6 +19,7 @@ from headwater.language.emission import ON_CLOSE, ON_START, Form
 from headwater.model.delta import Delta
 from headwater.model.durations import instants_in
 from headwater.model.history import History
+from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.result import Result
 from headwater.sinks.base import Guarantee, Output, Sink, Staged, Stager
@@ -89,7 +90,7 @@ class MemorySink(Sink):
 
     def _read(self, parts: Sequence[Staged]) -> Delta:
         # Copied out of the mapped files: these are deleted, and their space should be free then.
-        deltas = [_copied(Delta.from_batch(batch)) for batch in batches(parts)]
+        deltas = [_copied(Delta.from_batch(batch), self.output.schema) for batch in batches(parts)]
         return Delta.concat(self.output.schema, deltas)
 
     # -- asking -----------------------------------------------------------------------------------------------------
@@ -204,6 +205,7 @@ def _alive(delta: Delta, horizon: int | None) -> Delta:
     return delta if horizon is None else delta.filter(delta.end > horizon)
 
 
-def _copied(delta: Delta) -> Delta:
+def _copied(delta: Delta, schema: Schema) -> Delta:
     columns = [pa.concat_arrays([c, c.slice(0, 0)]) for c in delta.columns]
-    return Delta(delta.schema, columns, delta.start.copy(), delta.end.copy(), delta.weight.copy())
+    wide = [c if c.type == f.type else c.cast(f.type) for c, f in zip(columns, schema, strict=True)]
+    return Delta(schema, wide, delta.start.copy(), delta.end.copy(), delta.weight.copy())

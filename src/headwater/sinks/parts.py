@@ -59,13 +59,19 @@ def _write(table: pa.Table, stream: object) -> None:
         writer.write_table(table)
 
 
-def batches(parts: Sequence[Staged]) -> Iterator[pa.RecordBatch]:
-    """All batches of the parts, one after another; at most one part is open."""
+def batches(parts: Sequence[Staged], schema: pa.Schema | None = None) -> Iterator[pa.RecordBatch]:
+    """All batches of the parts, one after another; at most one part is open.
+
+    With a schema they have its types: the last tick before a restart may have had narrower ones.
+    """
     for part in parts:
+        opened = iter(())
         if part.data is not None:
-            yield from pa.ipc.open_stream(part.data)
+            opened = pa.ipc.open_stream(part.data)
         elif part.path is not None:
-            yield from _batches_of_file(part.path)
+            opened = _batches_of_file(part.path)
+        for batch in opened:
+            yield batch if schema is None or batch.schema.types == schema.types else batch.cast(schema)
 
 
 def _batches_of_file(path: str) -> Iterator[pa.RecordBatch]:
@@ -88,4 +94,4 @@ def missing(path: str) -> StateError:
 
 def read_table(parts: Sequence[Staged], schema: pa.Schema) -> pa.Table:
     """All parts as one table."""
-    return pa.Table.from_batches(batches(parts), schema)
+    return pa.Table.from_batches(batches(parts, schema), schema)

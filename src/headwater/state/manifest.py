@@ -116,6 +116,11 @@ class Layout(State):
         """Give each row to the target of its shard. Only what the rows say may change here: old states stay readable."""
 
 
+def is_segment(manifest: Mapping[str, Any]) -> bool:
+    """Does this part of a manifest describe a segment?"""
+    return "name" in manifest and "rows" in manifest
+
+
 def state_segments(manifest: Any) -> Iterator[str]:
     """The names of all segments that a manifest, or anything made of manifests, refers to.
 
@@ -123,7 +128,7 @@ def state_segments(manifest: Any) -> Iterator[str]:
     ['a']
     """
     if isinstance(manifest, Mapping):
-        if "name" in manifest and "rows" in manifest:
+        if is_segment(manifest):
             yield manifest["name"]
         else:
             yield from state_segments(list(manifest.values()))

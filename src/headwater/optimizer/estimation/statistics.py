@@ -29,9 +29,10 @@ RATE_A_SECOND = 1_000
 RATE_AN_INSTANT = 1.0
 LIFETIME = 60
 DISTINCT = 1_000.0
-_DISTINCT_BY_TYPE = {pa.bool_(): 2.0, pa.int8(): 100.0, pa.date32(): 365.0}
+_DISTINCT_BY_TYPE = {pa.bool_(): 2.0, pa.date32(): 365.0}
 NULLS = 0.01
 TEXT_BYTES = 16.0
+NUMBER_BYTES = 8.0
 LIST_ITEMS = 4
 HORIZON = 10_000_000.0
 TIMED_HORIZON = float(MICROSECONDS["DAY"])
@@ -118,7 +119,8 @@ class TypeFacts(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def facts(type_: pa.DataType) -> TypeFacts:
-    bounded = pa.types.is_boolean(type_) or pa.types.is_int8(type_)
+    """The same for narrow and for wide numbers: a column that becomes wider must not make another plan (``wider_plan``)."""
+    bounded = pa.types.is_boolean(type_)
     return TypeFacts(_DISTINCT_BY_TYPE.get(type_, DISTINCT), bounded, _width(type_), is_recoverable((type_,)))
 
 
@@ -130,6 +132,8 @@ def _width(type_: pa.DataType) -> float:
         return 8.0 + LIST_ITEMS * _width(type_.value_type)
     if pa.types.is_struct(type_):
         return sum(_width(type_.field(i).type) for i in range(type_.num_fields))
+    if pa.types.is_integer(type_) or pa.types.is_floating(type_):
+        return NUMBER_BYTES
     try:
         return type_.bit_width / 8
     except ValueError:
