@@ -91,9 +91,6 @@ class StateCache:
         while self._most is not None and len(self._states) > self._most:
             self._states.popitem(last=False)
 
-    def peek(self, place: tuple[str, str, int]) -> Any:
-        return self._states.get(place, ("", None))[1]
-
     def copy(self, keys: Mapping[str, str]) -> None:
         """States of the old keys also under the new ones: ``keys`` says which is which."""
         for (place, key, shard), (version, state) in list(self._states.items()):
