@@ -11,7 +11,6 @@ from headwater.algebra.properties import (
     is_chronon,
     nullable,
     properties,
-    reducible_regions,
     snapshot_reducible,
     unbounded_state,
 )
@@ -289,27 +288,6 @@ def test_joins_that_accumulate(kind: str, left: str, right: str, accumulates: bo
     assert properties(both(f'{kind} join on "k" = "a"', left, right)).accumulates == accumulates
 
 
-def test_regions_end_at_windows():
-    text = f"""
-        filter "n" > 1
-          {COUNTED}
-            inner join on "k" = "a"
-              distinct
-                window range 10
-                  filter "f"
-                    {S}
-              window range 5
-                granularity 3
-                  project "a"
-                    {T}
-        """
-    plan = parse_plan(text)
-    regions = [[print_node(node).partition(" ")[0] for node in region] for region in reducible_regions(plan)]
-    assert regions == [["filter", "aggregate", "inner", "distinct"], ["project"], ["filter"]]
-    assert not properties(plan).reducible
-    assert properties(over("distinct", S)).reducible
-
-
 def test_windows_of_one_instant_are_reducible():
     assert snapshot_reducible(over("window range 1", S))
     assert not snapshot_reducible(over("window range 1 slide 2", S))
@@ -326,7 +304,6 @@ def test_questions_about_columns():
     assert not has_key(plan, ["n"])
     assert not nullable(plan, "n")
     assert nullable(over(S), "v")
-    assert properties(over("window rows 1", S)).at_most_one_row
     assert not properties(over(S)).duplicate_free
 
 

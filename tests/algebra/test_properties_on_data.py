@@ -20,7 +20,7 @@ from headwater.model.element import Element, Stable
 from headwater.model.history import History
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
-from headwater.runtime.inprocess import Runner
+from headwater.runtime.stepping import by_hand
 from headwater.testing import plans
 from headwater.testing.cases import OPERATORS, fresh, scaled
 from headwater.testing.checks import CheckError
@@ -65,7 +65,7 @@ def with_known_columns(choices: Choices, plan: Plan) -> Plan:
 def run(plans: dict[str, Plan], made: Streams, dice: Choices, *, speculative: bool) -> dict[str, list[Delta]]:
     """All that each plan puts out."""
     schemas = {s.name: s.columns for plan in plans.values() for s in sources(plan)}
-    runner = Runner(plans, speculative=speculative)
+    runner = by_hand(plans, speculative=speculative)
     ticks = dice.integer(1, 3)
     pieces = {name: cut(dice, made[name], ticks) for name in schemas}
     frontiers = dict.fromkeys(schemas, BEGINNING)

@@ -9,7 +9,7 @@ from tests.clock.worlds import rules_of_sql, seen_of
 
 from headwater.clock.clock import Clock
 from headwater.clock.explain import explain_heartbeat
-from headwater.clock.guarantees import blocking, notices_of_query, notices_of_stream, timeout_needed
+from headwater.clock.guarantees import blocking, notices_of_query, timeout_needed
 from headwater.errors import SqlError
 from headwater.model.time import BEGINNING
 
@@ -51,8 +51,7 @@ def test_latency_comes_on_top():
 def test_without_a_known_latency_it_says_nothing_and_a_notice_says_so():
     clock = clock_of("ALONG WALL CLOCK WITHIN 2 SECONDS ORDERED TRANSPORT")
     assert clock.after({}, NOW).frontier("s0") == BEGINNING
-    (notice,) = notices_of_stream(clock.rules, "s0")
-    assert notice.code == "UNKNOWN_LATENCY"
+    (notice,) = (n for n in notices_of_query(clock.rules, ["s0"]) if n.code == "UNKNOWN_LATENCY")
     assert "ALONG WALL CLOCK WITHIN 2 SECONDS promises nothing" in notice.message
 
 

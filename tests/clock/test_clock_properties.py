@@ -131,17 +131,6 @@ def test_a_redundant_bound_changes_nothing(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_clock_wakes_exactly_when_a_frontier_rises(seed):
-    rules, script = _world(seed, ticks=12)
-    for clock in _steps(Clock.of(rules), script):
-        assert clock.now is not None
-        before = heartbeats(clock, lowest=-100)
-        silence = ((now, clock.after({}, now, together=clock.together)) for now in range(clock.now + 1, clock.now + 30))
-        rises = [now for now, after in silence if heartbeats(after, lowest=-100) != before]
-        assert clock.wakeup() == (rises[0] if rises else None)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
 def test_a_restored_clock_goes_on_as_if_nothing_had_happened(seed):
     rules, script = _world(seed)
     clocks = _steps(Clock.of(rules), script)
@@ -183,10 +172,6 @@ def test_estimated_streams_are_restored_too():
     assert raised > 20
     assert clock.reason("s0") == "HEARTBEAT ESTIMATED"
     assert clock.describe("s0")[0].estimated_delta is not None
-    wakeup = clock.wakeup()
-    assert wakeup is not None
-    assert clock.after({}, wakeup - 1).frontier("s0") == clock.frontier("s0")
-    assert clock.after({}, wakeup).frontier("s0") > clock.frontier("s0")
 
 
 # -- streams come, go and are altered ---------------------------------------------------------------------------------
@@ -254,7 +239,6 @@ def test_partitions_are_told_apart_only_from_the_change_on():
 def test_an_ended_stream_is_complete():
     clock = Clock.of(_one([(0, 1)])).after(seen([(0, 5)]), 0, ended=["s0"])
     assert clock.frontier("s0") == INFINITY
-    assert clock.wakeup() is None
     assert Clock.of(_one([(0, 1)])).ended("s0").after({}, 3).frontier("s0") == INFINITY
 
 
@@ -296,11 +280,11 @@ def test_rows_that_arrive_while_a_tick_is_put_together_are_no_backlog():
     clock = Clock.of(rules).after({}, 10, drained={"s0": 8, "s1": 9})
     clock = clock.after(seen([(0, 100)]), 20, drained={"s0": 18, "s1": 19})
     assert not clock.progress["s1"].behind
-    assert (heartbeats(clock), clock.wakeup()) == ([-1, -1], 21)
+    assert heartbeats(clock) == [-1, -1]
     assert heartbeats(clock.after({}, 30, drained={"s0": 20, "s1": 20})) == [99, 95]
     behind = clock.after(seen([(0, 110)]), 30, drained={"s0": 30, "s1": 19})
     assert behind.progress["s1"].behind
-    assert (heartbeats(behind), behind.wakeup()) == ([109, -1], None)
+    assert heartbeats(behind) == [109, -1]
 
 
 def test_rows_that_are_stamped_on_arrival_are_never_late():

@@ -1,4 +1,4 @@
-"""Chains of bounds, and groups of streams."""
+"""Chains of bounds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import reduce
 from tests.clock.worlds import random_matrix
 
 from headwater.clock.bounds import Bound, composed, reduced
-from headwater.clock.closure import closure, grouped, is_idempotent, product
+from headwater.clock.closure import closure, product
 
 CHAIN = {(1, 2): ((1, 1),), (1, 3): ((1, 3),), (2, 3): ((1, 1),)}
 
@@ -64,23 +64,8 @@ def test_counters_and_plain_sensors_are_idempotent_but_not_sensors_with_a_rate_o
         counter = {(i, j): reduced([(0 if i == j else max(high[j] - low[i], 0), 0)]) for i, j in pairs}
         lags = {(i, j): deviation[i] + (deviation[j] if i != j else 0) + 1 for i, j in pairs}
         sensors = {e: reduced([(0, lag)]) for e, lag in lags.items()}
-        assert is_idempotent(counter)
-        assert is_idempotent(sensors)
-        gained += not is_idempotent(
-            {(i, j): reduced([(0, lags[i, j]), (-(-lags[i, j] // rate[j]), 0)]) for i, j in pairs}
-        )
+        assert closure(counter) == counter
+        assert closure(sensors) == sensors
+        rated = {(i, j): reduced([(0, lags[i, j]), (-(-lags[i, j] // rate[j]), 0)]) for i, j in pairs}
+        gained += closure(rated) != rated
     assert gained > 50
-
-
-def test_groups_take_the_weakest_bounds_and_the_longest_latency():
-    deviation = [2, 1, 3]
-    sensors = {
-        (i, j): reduced([(0, deviation[i] + (deviation[j] if i != j else 0) + 1)]) for i in range(3) for j in range(3)
-    }
-    bounds, latencies = grouped(sensors, [[0, 1], [2]], [1, 4, 2])
-    assert bounds == {(0, 0): ((0, 4),), (0, 1): ((0, 6),), (1, 0): ((0, 6),), (1, 1): ((0, 4),)}
-    assert latencies == [4, 2]
-
-
-def test_a_group_promises_nothing_where_one_member_does_not():
-    assert grouped({(0, 0): reduced([(0, 1)])}, [[0, 1]], [0, 0]) == ({}, [0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headwater.clock.labels import Labeled, assign_labels, memory_links, operator_heartbeats
+from headwater.clock.labels import Labeled, assign_labels, memory_links
 
 S1, S2, S3, S4, S5 = (Labeled(f"S{i}") for i in range(1, 6))
 ALL = frozenset(("S1", "S2", "S3"))
@@ -38,9 +38,3 @@ def test_links_reach_to_where_the_chain_is_selective_again():
         "O2": frozenset(("S3",)),
     }
     assert memory_links(_deep(first=4.0)) == {"O1": "O5"}, "the output of the root leaves the system"
-
-
-def test_operators_run_as_far_as_their_label_and_their_inputs_allow():
-    frontiers = {"S1": 100, "S2": 98, "S3": 40}
-    assert operator_heartbeats(_two(0.5), frontiers) == {"O1": 98, "O2": 40}
-    assert operator_heartbeats(_two(3.0), frontiers) == {"O1": 40, "O2": 40}

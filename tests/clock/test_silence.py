@@ -24,11 +24,9 @@ def _silent(clock: Clock, until: int, **settings) -> Clock:
 def test_a_time_out_releases_what_is_stuck():
     clock = Clock.of(rules_of_sql(PAIR)).after({"s0": [seen_of([100])], "s1": [seen_of([95])]}, 0)
     assert (clock.frontier("s0"), clock.frontier("s1")) == (101, 96)
-    assert clock.wakeup() == 30
     assert _silent(clock, 29).frontier("s1") == 96
     fired = _silent(clock, 30)
     assert (fired.frontier("s1"), fired.reason("s1")) == (101, "TIMEOUT 30 MICROSECONDS")
-    assert fired.wakeup() is None
     assert fired.frontier("s2") == fired.frontier("other") == BEGINNING
 
 
@@ -36,7 +34,6 @@ def test_a_backlog_stops_the_clock_of_a_time_out():
     clock = Clock.of(rules_of_sql(PAIR)).after({"s0": [seen_of([100])], "s1": [seen_of([95])]}, 0)
     behind = _silent(_silent(clock, 25, drained={"s0": 20}), 50, drained={"s0": 20})
     assert behind.frontier("s1") == 96
-    assert behind.wakeup() is None
     assert _silent(behind, 51).frontier("s1") == 101
 
 
@@ -81,11 +78,9 @@ def test_an_idle_stream_follows_those_that_are_not():
 
 def test_a_stream_that_never_sent_a_row_becomes_idle_too():
     clock = Clock.of(rules_of_sql(IDLE)).after({"fast": [seen_of([7])]}, 100, together=TOGETHER)
-    assert clock.wakeup() is None or clock.wakeup() > 100
     clock = clock.after({}, 119, together=TOGETHER)
     assert clock.frontier("slow") == BEGINNING, "the third stream may still speak"
     assert clock.after({}, 120, together=TOGETHER).frontier("slow") == 7
-    assert clock.wakeup() == 120
 
 
 def test_idle_streams_alone_do_not_move_each_other():

@@ -9,6 +9,7 @@ import pytest
 from attrs import evolve
 from tests.clock.worlds import (
     emissions,
+    grouped,
     heartbeats,
     late,
     random_closed,
@@ -22,7 +23,6 @@ from tests.clock.worlds import (
 
 from headwater.clock.bounds import Bound, RowBound
 from headwater.clock.clock import Clock
-from headwater.clock.closure import grouped
 from headwater.clock.seen import Seen
 from headwater.testing.cases import fresh, scaled
 
@@ -254,6 +254,5 @@ def test_sources_that_speak_for_themselves_are_believed():
     clock = clock.after({name: [word] for name in rules.streams}, 10)
     assert [clock.frontier(name) for name in ("at_once", "timeless")] == [9, 9]
     assert clock.reason("at_once") == "the source's heartbeat"
-    assert clock.wakeup() == 15
     assert clock.after({}, 14).frontier("reordered") < 0
     assert clock.after({}, 15).frontier("reordered") == 9

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 
-from headwater.clock.staircase import Step, above, fire, offer
+from headwater.clock.staircase import Step, fire, offer
 
 
 def test_a_staircase_is_the_running_maximum_of_all_offers():
@@ -27,5 +27,3 @@ def test_equal_dues_keep_the_higher_step():
     stair = offer(offer((), Step(3, 5, "low")), Step(3, 7, "high"))
     assert stair == (Step(3, 7, "high"),)
     assert offer(stair, Step(3, 6, "lower")) is stair
-    assert above(stair, 7) == ()
-    assert above(stair, 6) is stair

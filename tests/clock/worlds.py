@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 
-from headwater.clock.bounds import Bounds, reduced
+from headwater.clock.bounds import Bounds, joined, reduced
 from headwater.clock.clock import Clock
 from headwater.clock.closure import Matrix, closure
 from headwater.clock.rules import Rules, StreamRules, rules_of
@@ -34,6 +35,19 @@ def rules_from(
     }
     across = {(f"s{i}", f"s{j}"): bounds for (i, j), bounds in canonical.items() if i != j and bounds}
     return Rules(streams=streams, bounds=across)
+
+
+def grouped(
+    matrix: Matrix[int], groups: Sequence[Sequence[int]], latencies: Sequence[int]
+) -> tuple[dict[tuple[int, int], Bounds], list[int]]:
+    """Every group as one stream: its bounds are the weakest of its members, its latency is the longest (S & W 5)."""
+    found = {}
+    for a, leaders in enumerate(groups):
+        for b, laggards in enumerate(groups):
+            bounds = reduce(joined, (matrix.get((i, j), ()) for i in leaders for j in laggards))
+            if bounds:
+                found[a, b] = bounds
+    return found, [max(latencies[i] for i in members) for members in groups]
 
 
 def rules_of_sql(script: str) -> Rules:

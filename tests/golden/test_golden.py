@@ -37,8 +37,8 @@ from headwater.model.history import History, show
 from headwater.model.schema import Schema, sql_type
 from headwater.model.time import INFINITY
 from headwater.model.validity import StreamValidator
-from headwater.runtime.inprocess import Runner
 from headwater.runtime.replay import replay
+from headwater.runtime.stepping import by_hand
 from headwater.testing.shape import sources
 from headwater.testing.timeline import changes, history, timeline
 
@@ -218,7 +218,7 @@ def _check(case: Case, plan: Plan, ticks: list[Tick], *, speculative: bool) -> N
 
 def _run(plan: Plan, ticks: list[Tick], *, speculative: bool) -> Iterator[tuple[Delta, int]]:
     """The output tick by tick; every promise that comes with it is checked."""
-    runner = Runner({"query": plan}, speculative=speculative)
+    runner = by_hand({"query": plan}, speculative=speculative)
     schemas = {source.name: source.schema for source in sources(plan)}
     validator = StreamValidator(plan.schema)
     for tick in ticks:

@@ -8,7 +8,7 @@ from headwater.language.binder import bind_script
 from headwater.model.delta import Delta
 from headwater.model.history import History
 from headwater.model.time import INFINITY
-from headwater.runtime.inprocess import Runner
+from headwater.runtime.stepping import by_hand
 
 SECOND = 1_000_000
 TRIP = "CREATE STREAM trip (car INT, km INT, ts TIMESTAMP) ORDERED BY ts;"
@@ -24,7 +24,7 @@ def test_the_last_row_of_a_windowed_sub_query_does_not_depend_on_the_batch(lengt
     plan, schema = script.result.plan, script.catalog.sources()["trip"]
     found = []
     for size in (1, 2, 4):
-        runner, out = Runner({"q": plan}, speculative=speculative), []
+        runner, out = by_hand({"q": plan}, speculative=speculative), []
         for first in range(0, len(ROWS), size):
             rows = [
                 ((car, km, at * SECOND), at * SECOND, at * SECOND + 1, 1) for car, km, at in ROWS[first : first + size]

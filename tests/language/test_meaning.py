@@ -13,7 +13,7 @@ from headwater.model.delta import Delta
 from headwater.model.history import History, freeze
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
-from headwater.runtime.inprocess import Runner
+from headwater.runtime.stepping import by_hand
 
 STREAMS = """
 CREATE STREAM r (a INT, b INT, c STRING);
@@ -258,7 +258,7 @@ def random_inputs(seed: int) -> dict[str, Delta]:
 
 def actual(sql: str, inputs: dict[str, Delta]) -> tuple[Schema, History]:
     plan = bind_script(STREAMS + sql).result.plan
-    step = Runner({"q": plan}).tick(inputs, dict.fromkeys(inputs, INFINITY))["q"]
+    step = by_hand({"q": plan}).tick(inputs, dict.fromkeys(inputs, INFINITY))["q"]
     assert step.frontier == INFINITY
     return plan.schema, History.of(plan.schema, [step.delta])
 

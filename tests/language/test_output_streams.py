@@ -14,8 +14,8 @@ from headwater.model.delta import Delta
 from headwater.model.history import History
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
-from headwater.runtime.inprocess import Runner
 from headwater.runtime.planning import planned
+from headwater.runtime.stepping import by_hand
 from headwater.settings import Settings
 
 STREAMS = "CREATE STREAM s (k INT, x STRING); CREATE STREAM t (k INT, y STRING);"
@@ -56,7 +56,7 @@ def answer(sql: str, left: Arrivals, right: Arrivals, cuts: int, *, speculative:
     """What the query gives, run in ticks: (row, instant) -> copies."""
     query = bind_script(STREAMS + sql).result
     assert query is not None
-    runner = Runner({"q": planned(query.plan, Settings()).plan}, speculative=speculative)
+    runner = by_hand({"q": planned(query.plan, Settings()).plan}, speculative=speculative)
     given = {"s": (LEFT, sorted(left)), "t": (RIGHT, sorted(right))}
     parts = []
     for tick in range(cuts):

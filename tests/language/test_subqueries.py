@@ -13,7 +13,7 @@ from headwater.model.delta import Delta
 from headwater.model.history import History, freeze
 from headwater.model.time import INFINITY
 from headwater.optimizer.optimize import optimize
-from headwater.runtime.inprocess import Runner
+from headwater.runtime.stepping import by_hand
 from headwater.testing.cases import fresh, scaled
 from headwater.testing.checks import check_case
 from headwater.testing.choices import Dice
@@ -136,7 +136,7 @@ def check(sql: str, oracle: str, snapshots) -> None:
     connection, places = snapshots
     histories = {}
     for seed, inputs in INPUTS.items():
-        step = Runner({"q": plan}).tick(inputs, dict.fromkeys(inputs, INFINITY))["q"]
+        step = by_hand({"q": plan}).tick(inputs, dict.fromkeys(inputs, INFINITY))["q"]
         assert step.frontier == INFINITY
         histories[seed] = History.of(plan.schema, [step.delta])
     for seed, instant, schema in places:

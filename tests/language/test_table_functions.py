@@ -12,7 +12,7 @@ from headwater.language.binder import bind_script
 from headwater.model.delta import Delta
 from headwater.model.history import History, freeze
 from headwater.model.time import INFINITY
-from headwater.runtime.inprocess import Runner
+from headwater.runtime.stepping import by_hand
 
 STREAMS = "CREATE STREAM e (k INT, v INT, i BIGINT) ORDERED BY i;"
 INTERVALS = "CREATE STREAM e (k INT, v INT, i BIGINT);"
@@ -121,7 +121,7 @@ def test_every_snapshot_has_the_rows_of_the_windows_that_are_reported(sql: str, 
     for seed in range(SEEDS):
         stream = rows(seed, lasting=lasting)
         delta = Delta.from_rows(schema, stream)
-        step = Runner({"q": plan}).tick({"e": delta}, {"e": INFINITY})["q"]
+        step = by_hand({"q": plan}).tick({"e": delta}, {"e": INFINITY})["q"]
         assert step.frontier == INFINITY
         history = History.of(plan.schema, [step.delta])
         connection.execute("CREATE OR REPLACE TABLE e (k INT, v INT, i BIGINT, start BIGINT, stop BIGINT)")

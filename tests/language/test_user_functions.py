@@ -27,10 +27,10 @@ from headwater.model.functions import UserFunction, import_path
 from headwater.model.schema import parse_sql_type
 from headwater.model.time import INFINITY
 from headwater.operators.expression import Expressions
-from headwater.runtime.inprocess import Runner
 from headwater.runtime.lower import lower
 from headwater.runtime.planning import planned
 from headwater.runtime.replay import load_script, replay
+from headwater.runtime.stepping import by_hand
 from headwater.settings import Settings
 from headwater.testing import checks, oracle
 from headwater.testing.checks import check_case
@@ -106,10 +106,10 @@ def scalar(name: str, *types: str, returns: str = "DOUBLE", attribute: str | Non
 
 def run(plan: Plan, rows: list[tuple[Any, ...]], stream: str = "s") -> list[tuple[Any, ...]]:
     """The rows of the answer, each valid at instant 0."""
-    runner = Runner({"q": plan})
-    (source,) = [node.schema for node in runner.graph.nodes if node.source == stream]
+    runner = by_hand({"q": plan})
+    (source,) = [node.schema for node in runner.layout.graph.nodes if node.source == stream]
     delta = Delta.from_rows(source, [(row, 0, 1, 1) for row in rows])
-    step = runner.tick({stream: delta}, dict.fromkeys(runner.sources, INFINITY))["q"]
+    step = runner.tick({stream: delta}, dict.fromkeys(runner.layout.graph.sources, INFINITY))["q"]
     return [row for row, _, _, weight in step.delta.rows() for _ in range(weight)]
 
 

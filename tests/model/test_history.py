@@ -12,7 +12,7 @@ from hypothesis import given
 from headwater.errors import StreamError
 from headwater.model.delta import Delta
 from headwater.model.element import Insert, Stable
-from headwater.model.history import History, canonical_order, from_raw, is_chronon
+from headwater.model.history import History, canonical_order, is_chronon
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
 from headwater.testing import strategies
@@ -119,10 +119,8 @@ def test_until_keeps_what_lies_before_and_shift_moves_everything():
     assert history("a 1-8, b 2-").shift(3).shift(-3) == history("a 1-8, b 2-")
 
 
-def test_raw_streams_become_chronons():
-    elements = from_raw([(("a",), 3), (("b",), 3)])
-    assert elements == [Insert(("a",), 3, 4), Insert(("b",), 3, 4)]
-    assert is_chronon(changes(elements))
+def test_chronons_are_elements_of_one_instant():
+    assert is_chronon(changes([Insert(("a",), 3, 4), Insert(("b",), 3, 4)]))
     assert not is_chronon(changes(timeline("a 3-5")))
 
 

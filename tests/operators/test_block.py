@@ -23,8 +23,7 @@ def ticks(state: BlockState, *steps: tuple[list[tuple[str, int, int, int]], int,
     shown, operator = [], BlockOperator(X, ["x"])
     for rows, come, frontier in steps:
         delta = Delta.from_rows(X, [((x,), s, e, w) for x, s, e, w in rows])
-        delta.reached = come
-        out, promised = operator.step(state, (delta,), (frontier,))
+        out, promised = operator.step(state, (delta,), (frontier,), come)
         assert promised == frontier
         shown.append(sorted(f"{r[0]}{s}-{e}:{w:+d}" for r, s, e, w in out.rows()))
     return shown
@@ -87,8 +86,7 @@ def test_it_only_delays(seed: int, tmp_path):
         come = max(come, delta.largest_start() - 3) if len(delta) else come
         steps = []
         for state, piece in zip(states, delta.split(by, shards), strict=True):
-            piece.reached = come
-            steps.append(operator.step(state, (piece,), (frontier,)).delta)
+            steps.append(operator.step(state, (piece,), (frontier,), come).delta)
         together = Delta.concat(schema, steps)
         assert ((together.start <= come) | (together.start < frontier)).all()
         validator.check_delta(together, frontier)

@@ -25,8 +25,7 @@ def ticks(*steps: tuple[list[Row], int], revisable: bool = True) -> tuple[list[l
     shown, validator = [], StreamValidator(X)
     for rows, closed in steps:
         delta = _delta(rows)
-        delta.reached = closed
-        out, promised = operator.step(state, (delta,), (BEGINNING,))
+        out, promised = operator.step(state, (delta,), (BEGINNING,), closed)
         assert promised == max(closed, validator.frontier)
         validator.check_delta(out, promised)
         shown.append(sorted(f"{r[0]}{s}-{e}:{w:+d}" for r, s, e, w in out.rows()))
@@ -90,8 +89,7 @@ def test_the_frontier_of_the_stream_counts_too():
     operator = FinalizeOperator(X, ["y"])
     state = operator.new_state(MemoryStore())
     delta = _delta([A])
-    delta.reached = 4
-    assert operator.step(state, (delta,), (7,)).frontier == 7
+    assert operator.step(state, (delta,), (7,), 4).frontier == 7
     assert operator.step(state, (_delta([]),), (7,)).frontier == 7
 
 
@@ -106,8 +104,7 @@ def test_hidden_rows_are_forgotten_when_they_have_ended():
         ([], INFINITY, 0),
     ]:
         delta = _delta(rows)
-        delta.reached = closed
-        operator.step(state, (delta,), (BEGINNING,))
+        operator.step(state, (delta,), (BEGINNING,), closed)
         assert operator.buffered(state).rows == kept
 
 
@@ -125,8 +122,7 @@ def test_only_what_is_late_is_forgotten(seed: int, revisable: bool, tmp_path):
         expected = model.tick(rows, before)
         steps = []
         for state, part in zip(states, _delta(rows).split(["y"], shards), strict=True):
-            part.reached = closed
-            steps.append(operator.step(state, (part,), (BEGINNING,)))
+            steps.append(operator.step(state, (part,), (BEGINNING,), closed))
         delta = Delta.concat(X, [step.delta for step in steps])
         validator.check_delta(delta, closed)
         assert {((r[0]), s, e): w for r, s, e, w in delta.consolidate().rows()} == expected

@@ -19,21 +19,16 @@ import pyarrow.compute as pc
 import pytest
 
 from headwater.algebra.nodes import Source
-from headwater.errors import HeadwaterError
 from headwater.model.delta import Delta
 from headwater.model.element import Stable
+from headwater.model.given_functions import give
 from headwater.model.history import History, canonical_order, freeze
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.model.validity import StreamValidator
 from headwater.operators import holistic
 from headwater.operators.aggregate import AggregateOperator, Call
-from headwater.operators.user_aggregates import (
-    is_registered,
-    lookup,
-    register_aggregate,
-    register_vector_aggregate,
-)
+from headwater.operators.user_aggregates import load_aggregate
 from headwater.state.store import FileStore, MemoryStore
 from headwater.testing.choices import Dice
 from headwater.testing.generate import StreamShape, cut, stream, whole
@@ -49,24 +44,38 @@ FORMS = {
 NAN, INF = math.nan, math.inf
 
 
-def product(state, value):
-    return state * value
+class Product:
+    def init(self, value):
+        return value
+
+    def merge(self, state, value):
+        return state * value
+
+    def eval(self, state):
+        return state
 
 
-def identity(value):
-    return value
+class Total:
+    """The sum and the count, added."""
+
+    def init(self, value):
+        return value, 1
+
+    def merge(self, state, value):
+        return state[0] + value, state[1] + 1
+
+    def eval(self, state):
+        return state[0] + state[1]
+
+    def inverse(self, state, value):
+        return state[0] - value, state[1] - 1
 
 
-PRODUCT = register_aggregate("test_product", init=identity, merge=product, eval=identity, type="DOUBLE")
-TOTAL = register_aggregate(
-    "test_total",
-    init=lambda x: (x, 1),
-    merge=lambda s, x: (s[0] + x, s[1] + 1),
-    eval=lambda s: s[0] + s[1],
-    inverse=lambda s, x: (s[0] - x, s[1] - 1),
-    type=pa.float64(),
-)
-SPREAD = register_vector_aggregate("test_spread", lambda a: pc.subtract(pc.max(a), pc.min(a)), "DOUBLE")
+def spread(values):
+    return pc.subtract(pc.max(values), pc.min(values))
+
+
+PRODUCT, TOTAL, SPREAD = ((give(code),) for code in (Product, Total, spread))
 
 
 def evaluate(function: str, values: list, parameters: tuple):
@@ -82,9 +91,9 @@ def evaluate(function: str, values: list, parameters: tuple):
         "MAX": lambda: ordered[-1],
         "MEDIAN": lambda: statistics.median(map(float, ordered)),
         "LISTAGG": lambda: (parameters or ("",))[0].join(ordered),
-        "test_product": lambda: math.prod(ordered),
-        "TEST_total": lambda: sum(ordered) + len(ordered),
-        "test_spread": lambda: ordered[-1] - ordered[0],
+        "PRODUCT": lambda: math.prod(ordered),
+        "TOTAL": lambda: sum(ordered) + len(ordered),
+        "SPREAD": lambda: ordered[-1] - ordered[0],
     }[function]()
 
 
@@ -168,10 +177,10 @@ CALLS = {
         Call("ARRAY_AGG", "f", pa.list_(pa.bool_()), "p", "p"),
     ],
     "user": [
-        Call("test_product", "a", pa.float64(), "x"),
-        Call("TEST_total", "b", pa.float64(), "x", "p"),
-        Call("test_spread", "c", pa.float64(), "x"),
-        Call("TEST_total", "d", pa.float64(), "k"),
+        Call("PRODUCT", "a", pa.float64(), "x", parameters=PRODUCT),
+        Call("TOTAL", "b", pa.float64(), "x", "p", parameters=TOTAL),
+        Call("SPREAD", "c", pa.float64(), "x", parameters=SPREAD),
+        Call("TOTAL", "d", pa.float64(), "k", parameters=TOTAL),
     ],
 }
 
@@ -321,41 +330,21 @@ def test_staircase_keeps_only_rows_that_can_become_the_extreme():
 # -- user-defined functions -------------------------------------------------------------------------------------------
 
 
-def test_names_are_case_insensitive_and_the_newest_definition_counts():
-    first = register_vector_aggregate("test_Twice", len, "BIGINT")
-    assert lookup("TEST_twice") is first
-    assert is_registered("test_twice")
-    second = register_vector_aggregate("TEST_TWICE", len, "BIGINT")
-    assert lookup("test_twice") is second
-
-
-@pytest.mark.parametrize("name", ["sum", "Median", "listagg", "not a name", ""])
-def test_names_that_are_taken_or_no_names_are_rejected(name):
-    with pytest.raises(HeadwaterError) as caught:
-        register_vector_aggregate(name, len, "BIGINT")
-    assert caught.value.code == "AGGREGATE_NAME"
-
-
-def test_unknown_function_is_an_error_when_the_query_is_made():
-    with pytest.raises(HeadwaterError) as caught:
-        AggregateOperator([SCHEMA], [], [Call("no_such_function", "a", pa.int64(), "k")])
-    assert caught.value.code == "UNKNOWN_AGGREGATE"
-    assert "no_such_function" in caught.value.message
-
-
 def test_inverse_is_used_and_never_asked_to_empty_the_state():
     calls = []
 
-    def take_out(state, value):
-        calls.append((state, value))
-        return state - value
+    class Watched(Product):
+        def merge(self, state, value):
+            return state + value
 
-    functions = {"init": identity, "merge": lambda s, x: s + x, "eval": identity, "inverse": take_out}
-    register_aggregate("test_watched", **functions, type="DOUBLE")
+        def inverse(self, state, value):
+            calls.append((state, value))
+            return state - value
+
     schema = Schema.of(x="DOUBLE")
     text = "1 0-4, 2 2-8, 4 6-10, 8 12-14"
     elements = timeline(text, schema)
-    operator = AggregateOperator([schema], [], [Call("TEST_WATCHED", "t", pa.float64(), "x")])
+    operator = AggregateOperator([schema], [], [Call("WATCHED", "t", pa.float64(), "x", parameters=(give(Watched),))])
     rows = run(operator, ticks_of(schema, [elements])).rows()
     assert [(row[0], s, e) for row, s, e, _ in rows] == [
         (1, 0, 2), (3, 2, 4), (2, 4, 6), (6, 6, 8), (4, 8, 10), (8, 12, 14)
@@ -366,18 +355,20 @@ def test_inverse_is_used_and_never_asked_to_empty_the_state():
 def test_functions_travel_to_another_process(tmp_path: Path):
     (tmp_path / "my_aggregates.py").write_text(
         textwrap.dedent("""
-            from headwater.operators.user_aggregates import register_aggregate, register_vector_aggregate
-
             def longest(values):
                 return max(values.to_pylist(), key=len)
 
-            LONGEST = register_vector_aggregate("test_longest", longest, "STRING")
-            JOINED = register_aggregate(
-                "test_joined", init=lambda x: x, merge=lambda s, x: s + x, eval=lambda s: s, type="STRING"
-            )
+            class Joined:
+                init = eval = staticmethod(lambda x: x)
+                merge = staticmethod(lambda s, x: s + x)
         """)
     )
-    make = "import pickle, sys; from my_aggregates import *; sys.stdout.buffer.write(pickle.dumps((LONGEST, JOINED)))"
+    make = textwrap.dedent("""
+        import pickle, sys, pyarrow as pa
+        from headwater.operators.user_aggregates import load_aggregate
+        paths = "my_aggregates:longest", "my_aggregates:Joined"
+        sys.stdout.buffer.write(pickle.dumps([load_aggregate("f", path, pa.string()) for path in paths]))
+    """)
     use = textwrap.dedent("""
         import pickle, sys, pyarrow as pa
         longest, joined = pickle.load(sys.stdin.buffer)
@@ -387,4 +378,8 @@ def test_functions_travel_to_another_process(tmp_path: Path):
     made = subprocess.run([sys.executable, "-c", path + make], capture_output=True, check=True).stdout
     used = subprocess.run([sys.executable, "-c", path + use], input=made, capture_output=True, check=True).stdout
     assert used.decode().split("\n")[0] == "['bb'] ['abb']"
-    assert pickle.loads(pickle.dumps(PRODUCT)) == PRODUCT
+
+
+def test_functions_that_have_no_module_travel_with_their_code():
+    made = load_aggregate("PRODUCT", *PRODUCT, pa.float64())
+    assert pickle.loads(pickle.dumps(made)).evaluate(pa.array([[2.0, 3.0], None])) == [6.0, None]

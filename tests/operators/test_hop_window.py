@@ -17,7 +17,7 @@ from headwater.model.history import History
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.operators.hop_window import HopWindowOperator
-from headwater.runtime.inprocess import Runner
+from headwater.runtime.stepping import by_hand
 from headwater.testing.timeline import changes, history, timeline
 
 X = Schema.of(x="STRING")
@@ -77,7 +77,7 @@ def test_no_two_windows_are_shown_at_once():
 
 def test_the_window_is_what_a_row_counts_in_at_each_of_its_instants():
     source = n.Source("s", X)
-    runner = Runner({"q": n.HopWindow(source, 4, 2, time=pa.int64())})
+    runner = by_hand({"q": n.HopWindow(source, 4, 2, time=pa.int64())})
     step = runner.tick({"s": changes(timeline("a 1-4, b 0-9, b 0-9>2"))}, {"s": INFINITY})["q"]
     expected = {
         (("a", -2, 2), 2, 4): 1,  # at 1
@@ -192,7 +192,7 @@ def test_an_aggregate_gives_one_row_a_window_until_the_next_report(given, specul
     source = n.Source("s", X, chronons=True)
     window = n.HopWindow(source, 4, 2, time=pa.int64())
     plan = n.Aggregate(window, ("x", "window_start", "window_end"), (COUNT,))
-    runner = Runner({"q": plan}, speculative=speculative)
+    runner = by_hand({"q": plan}, speculative=speculative)
     out, arrived = [], []
     for element in [*timeline(given), Stable(INFINITY)]:
         if isinstance(element, Stable):

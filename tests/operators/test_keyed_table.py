@@ -15,7 +15,7 @@ from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
 from headwater.operators.keyed_table import KeyedTableOperator
 from headwater.operators.standing_rows import StandingRowsOperator
-from headwater.runtime.inprocess import Runner
+from headwater.runtime.stepping import by_hand
 from headwater.state.store import MemoryStore
 from headwater.testing.cases import scaled
 
@@ -52,7 +52,7 @@ def check_table(seed: int) -> None:
     events, row = (WIDE, NARROW) if chance.random() < 0.5 else (EVENTS, ROW)
     operator, kept = KeyedTableOperator(events, row, ("k",), "_deleted"), StandingRowsOperator(row)
     state, known = operator.new_state(MemoryStore()), kept.new_state(MemoryStore())
-    runner = Runner({"q": by_row_window(events, row)}, speculative=True)
+    runner = by_hand({"q": by_row_window(events, row)}, speculative=True)
     shown, right = [Delta.empty(row)], [Delta.empty(row)]
     for delta, frontier in random_ticks(chance, events):
         step = operator.step(state, (delta,), (frontier,))

@@ -19,9 +19,9 @@ import pytest
 from headwater.model.delta import Delta
 from headwater.model.history import canonical_order, freeze
 from headwater.model.schema import Schema
-from headwater.model.time import INFINITY
+from headwater.model.time import BEGINNING, INFINITY
 from headwater.operators.align import AlignOperator
-from headwater.operators.base import Buffered, Operator, Step
+from headwater.operators.base import Buffered, Frontiers, Inputs, Operator, Step
 from headwater.operators.count_sweep import CountSweepOperator
 from headwater.operators.join import JoinOperator
 from headwater.operators.sweep import SweepOperator
@@ -76,7 +76,7 @@ class LiteralDistinct(Operator):
     def new_state(self, store: Store) -> dict[str, Any]:
         return {"waiting": Counter(), "area": {}}
 
-    def step(self, state: dict[str, Any], inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+    def step(self, state: dict[str, Any], inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step:
         frontier = frontiers[0]
         waiting: Counter = state["waiting"]
         for row, start, end, weight in inputs[0].rows():

@@ -16,7 +16,7 @@ from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.model.validity import StreamValidator
 from headwater.operators.row_window import RowWindowOperator
-from headwater.runtime.inprocess import Runner
+from headwater.runtime.stepping import by_hand
 from headwater.state.store import FileStore, MemoryStore
 
 ONE = Schema.of(x="STRING")
@@ -243,7 +243,7 @@ def test_rows_that_last_are_counted_at_every_instant(speculative: bool, longest:
     for _ in range(20):
         size, partition, horizon = rng.randint(1, 7), rng.choice([(), ("k",)]), 60
         plan = RowWindow(Source("s", PAIR), size, 1, partition)
-        runner = Runner({"q": plan}, speculative=speculative)
+        runner = by_hand({"q": plan}, speculative=speculative)
         out, elements = [], Counter()
         for low, frontier in ((0, 6), (6, 9), (9, INFINITY)):
             rows = []

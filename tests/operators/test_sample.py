@@ -43,9 +43,7 @@ class Ticks:
         self.state = self.operator.new_state(MemoryStore())
 
     def __call__(self, rows: list, frontier: int, reached: int = BEGINNING) -> tuple[str, int]:
-        delta = Delta.from_rows(X, rows)
-        delta.reached = reached
-        step = self.operator.step(self.state, (delta,), (frontier,))
+        step = self.operator.step(self.state, (Delta.from_rows(X, rows),), (frontier,), reached)
         return " ".join(sorted(f"{r[0]}{s}{w:+d}" for r, s, _, w in step.delta.rows())), step.frontier
 
 
@@ -88,9 +86,8 @@ def test_what_never_ends_is_shown_until_nothing_new_can_be_seen():
     operator = SampleOperator(X, 4, 3, delay=2)
     state = operator.new_state(MemoryStore())
     operator.step(state, (Delta.from_rows(X, [(("a",), 1, INFINITY, 1)]),), (4,))
-    nothing = Delta.empty(X)
-    nothing.reached = 10  # what follows from a row at 10 has begun by 12, so the last look is at 15
-    step = operator.step(state, (nothing,), (INFINITY,))
+    # What follows from a row at 10 has begun by 12, so the last look is at 15.
+    step = operator.step(state, (Delta.empty(X),), (INFINITY,), 10)
     assert sorted(start for _, start, _, _ in step.delta.rows()) == [7, 11, 15]
     assert (step.frontier, state.rows) == (INFINITY, 0)
 

@@ -20,7 +20,7 @@ from headwater.model.time import BEGINNING, INFINITY
 from headwater.model.validity import StreamValidator
 from headwater.operators.session_window import SessionWindowOperator
 from headwater.operators.split import SplitOperator
-from headwater.runtime.inprocess import Runner
+from headwater.runtime.stepping import by_hand
 from headwater.state.store import FileStore, MemoryStore
 from headwater.testing.timeline import changes, history, timeline
 
@@ -53,9 +53,8 @@ class Harness:
     def tick(self, rows, frontier=None, reached=BEGINNING):
         """What comes of a timeline (or a delta), as text."""
         delta = changes(timeline(rows, self.schema), self.schema) if isinstance(rows, str) else rows
-        delta.reached = reached
         self.frontier = self.frontier if frontier is None else frontier
-        step = self.operator.step(self.state, (delta,), (self.frontier,))
+        step = self.operator.step(self.state, (delta,), (self.frontier,), reached)
         self.validator.check_delta(step.delta, step.frontier)
         self.promised = step.frontier
         self.out.append(step.delta)
@@ -349,7 +348,7 @@ def test_an_aggregate_gives_one_row_a_session(speculative):
     window = n.SessionWindow(source, 4, ("k",), time=pa.int64())
     count = n.AggregateCall("COUNT", "n", pa.int64())
     plan = n.Aggregate(window, ("k", "window_start", "window_end"), (count,))
-    runner = Runner({"q": plan}, speculative=speculative, shards=3)
+    runner = by_hand({"q": plan}, speculative=speculative, shards=3)
     ticks = [("1/a @1, 2/b @2, 1/c @9", 0), ("1/d @5, 2/b @7", 3), ("2/b 7-8>7", 8), ("", INFINITY)]
     out = [runner.tick({"s": changes(timeline(rows, PAIR), PAIR)}, {"s": at})["q"].delta for rows, at in ticks]
     assert runner.buffered().rows == 0
@@ -358,7 +357,7 @@ def test_an_aggregate_gives_one_row_a_session(speculative):
 
 def test_a_strong_query_is_never_revised_and_does_not_wait_for_the_end():
     source = n.Source("s", PAIR)  # revisable intervals
-    runner = Runner({"q": n.SessionWindow(source, 2, ("k",), time=pa.int64())})
+    runner = by_hand({"q": n.SessionWindow(source, 2, ("k",), time=pa.int64())})
     step = runner.tick({"s": changes(timeline("1/a 1-4, 2/b 5-9, 1/a 1-4>3", PAIR), PAIR)}, {"s": 6})["q"]
     assert sorted(step.delta.consolidate().rows()) == [((1, "a", 1, 4), 4, INFINITY, 2)]  # at 1 and at 2
     assert step.frontier == 7  # b is there at 5 and may end at 6

@@ -10,7 +10,7 @@ from headwater.model.history import History
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
 from headwater.operators.stamp import StampOperator
-from headwater.runtime.inprocess import Runner
+from headwater.runtime.stepping import by_hand
 from headwater.testing.timeline import changes, history, timeline
 
 X = Schema.of(x="STRING")
@@ -24,13 +24,13 @@ def test_each_instant_is_its_own():
 
 
 def test_an_interval_counts_at_each_of_its_instants():
-    runner = Runner({"q": n.Stamp(n.Source("s", X), "at")})
+    runner = by_hand({"q": n.Stamp(n.Source("s", X), "at")})
     step = runner.tick({"s": changes(timeline("a 1-4, b 0-9, b 0-9>2"))}, {"s": INFINITY})["q"]
     assert History.of(STAMPED, [step.delta]) == history("a/1 @1, a/2 @2, a/3 @3, b/0 @0, b/1 @1", STAMPED)
 
 
 def test_what_never_ends_would_arrive_for_ever():
-    runner = Runner({"q": n.Stamp(n.Source("s", X), "at")})
+    runner = by_hand({"q": n.Stamp(n.Source("s", X), "at")})
     runner.tick({"s": changes(timeline("a 1-"))}, {"s": 5})
     with pytest.raises(StreamError, match="would arrive anew at every instant from 5 on"):
         runner.tick({}, {"s": INFINITY})

@@ -24,7 +24,7 @@ from headwater.operators import top_rows
 from headwater.operators.sort_order import SortColumn, sort_ranks
 from headwater.operators.top_k import TopKOperator
 from headwater.operators.top_rows import TopRows
-from headwater.runtime.inprocess import Runner
+from headwater.runtime.stepping import by_hand
 from headwater.state.store import FileStore, MemoryStore
 from headwater.testing.choices import Dice
 from headwater.testing.generate import StreamShape, cut, reorder, stream, whole
@@ -393,7 +393,7 @@ def test_strong_top_k_of_counts_does_not_wait_for_the_end():
     """Which group has the most rows: the others never change again, and still time goes on."""
     source = Source("s", PAIR)
     counts = Aggregate(TimeWindow(source, INFINITY), ("k",), (AggregateCall("COUNT", "n", pa.int64()),))
-    runner = Runner({"q": TopK(counts, (SortKey("n", descending=True),), 1)})
+    runner = by_hand({"q": TopK(counts, (SortKey("n", descending=True),), 1)})
     rows, answer = [(("quiet", 0), 0, 1, 1)], []
     for tick in range(20):
         rows += [(("ab"[tick % 2], tick), 3 * tick + 1, 3 * tick + 2, 1)]

@@ -41,7 +41,7 @@ from headwater.model.schema import Field, Schema
 from headwater.model.time import INFINITY
 from headwater.operators.align import AlignOperator
 from headwater.optimizer.cost import ColumnStatistics, Estimates, Statistics, StreamStatistics, estimate
-from headwater.runtime.inprocess import Runner
+from headwater.runtime.stepping import by_hand
 
 TICKS = 60
 WARM = 20
@@ -101,7 +101,7 @@ class Measured:
 def measure(plan: Plan, streams: dict[str, Poisson], span: int, seed: int) -> Measured:
     rng = np.random.default_rng(seed)
     known = Statistics({n: StreamStatistics(rate=1 / s.distance, columns=s.columns(n)) for n, s in streams.items()})
-    runner = Runner({"q": plan})
+    runner = by_hand({"q": plan})
     schemas = {p.name: p.schema for p in plan.walk() if isinstance(p, Source)}
     ticks = {n: streams[n].deltas(rng, schema, span) for n, schema in schemas.items()}
     out, kept = [], []
@@ -116,7 +116,7 @@ def measure(plan: Plan, streams: dict[str, Poisson], span: int, seed: int) -> Me
     begin = span * WARM // TICKS
     rows = np.count_nonzero((start >= begin) & (start < span))
     valid = np.clip(end, begin, span) - np.clip(start, begin, span)
-    aligned = any(isinstance(node.operator, AlignOperator) for node in runner.graph.nodes)
+    aligned = any(isinstance(node.operator, AlignOperator) for node in runner.layout.graph.nodes)
     state = None if aligned else float(np.mean(kept))
     measured = span - begin
     return Measured(estimate(plan, known), rows / measured, float(valid.sum()) / measured, state, int(rows), measured)

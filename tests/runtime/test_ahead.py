@@ -18,7 +18,6 @@ from headwater.operators import endpoints, join
 from headwater.operators.endpoints import only_ends
 from headwater.runtime import stage
 from headwater.runtime.ahead import legal_part
-from headwater.runtime.stepping import StepRunner
 from headwater.testing import checks, plans
 from headwater.testing.cases import fresh, scaled
 from headwater.testing.choices import Dice
@@ -34,7 +33,6 @@ def campaign(first: int, count: int, monkeypatch: pytest.MonkeyPatch, kind: Join
     """Joins (None: of any kind) under one to three other operators; pairs go ahead two by two. How often they did."""
     monkeypatch.setattr(join, "BLOCK", 2)
     monkeypatch.setattr(stage, "PORTION", 0)
-    monkeypatch.setattr(checks, "StepRunner", lambda queries, shards, portion: StepRunner(queries, shards=shards))
     went, go_ahead = 0, stage.Stage._go_ahead
 
     def counted(*args: object) -> None:
@@ -52,7 +50,7 @@ def campaign(first: int, count: int, monkeypatch: pytest.MonkeyPatch, kind: Join
             if plans.crowd(above) <= plans._CROWD and not grows_for_ever(above, ("s", "t")):
                 plan = above
         case = Case(plan, streams(Dice(seed, 78), plan, StreamShape(elements=24)), seed)
-        checks.check_cases([case], kinds=["levels"])
+        checks.check_cases([case], kinds=["5 shards"])
     return went
 
 

@@ -20,9 +20,9 @@ from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.operators.base import Step
 from headwater.runtime.early_windows import with_early_windows
-from headwater.runtime.inprocess import Runner
 from headwater.runtime.pre_aggregation import with_partials
 from headwater.runtime.replay import replay
+from headwater.runtime.stepping import by_hand
 from headwater.testing import plans
 from headwater.testing.cases import fresh, scaled
 from headwater.testing.checks import check_cases
@@ -51,7 +51,7 @@ class Strong:
 
     def __init__(self, plan: n.Plan) -> None:
         self.schema = plan.schema
-        self._runner = Runner({"q": with_partials(with_early_windows(plan))})
+        self._runner = by_hand({"q": with_partials(with_early_windows(plan))})
         self.said: list[Delta] = []
 
     def tick(self, frontier: int, *times: int) -> Step:
@@ -93,7 +93,7 @@ def test_a_window_without_rows_has_no_answer():
     assert query.tick(60).frontier == 70
 
 
-def by_hand(times: Sequence[int], size: int, slide: int, offset: int, frontier: int) -> dict[tuple[int, int], int]:
+def ended(times: Sequence[int], size: int, slide: int, offset: int, frontier: int) -> dict[tuple[int, int], int]:
     """The windows that have ended by the frontier, with their numbers of rows."""
     found: Counter[tuple[int, int]] = Counter()
     for t in times:
@@ -118,7 +118,7 @@ def test_what_is_out_at_every_frontier(size: int, slide: int, offset: int, time:
         said = {
             (_number(start), _number(end)): count for delta in query.said for (start, end, count), *_ in delta.rows()
         }
-        assert said == by_hand(times, size, slide, offset, frontier)
+        assert said == ended(times, size, slide, offset, frontier)
         assert step.frontier > frontier, "the output is as far as the input, and up to the next end"
     whole = Strong(counts(size, slide, offset, time=time))
     whole.tick(INFINITY, *times)
@@ -134,7 +134,7 @@ def _number(instant: object) -> int:
 
 def test_a_late_row_revises_what_was_shown():
     plan = counts(10, 10, revisable=True)
-    runner = Runner({"q": with_partials(with_early_windows(plan))}, speculative=True)
+    runner = by_hand({"q": with_partials(with_early_windows(plan))}, speculative=True)
     out = [runner.tick({"s": rows(1, 2, 11, 21)}, {"s": BEGINNING})["q"].delta]
     assert ((0, 10, 2), 10, 20, 1) in out[0].rows(), "shown before it is final"
     out.append(runner.tick({"s": rows(3)}, {"s": 10})["q"].delta)

@@ -9,7 +9,7 @@ from headwater.algebra import nodes as n
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
-from headwater.runtime.inprocess import Runner
+from headwater.runtime.stepping import by_hand
 
 S = n.Source("s", Schema.of(k="STRING", v="BIGINT"))
 COUNT = n.AggregateCall("COUNT", "n", pa.int64())
@@ -31,7 +31,7 @@ PLANS = {
 
 @pytest.mark.parametrize("name", PLANS)
 def test_results_come_while_one_key_is_never_touched_again(name: str):
-    runner = Runner({"q": PLANS[name]})
+    runner = by_hand({"q": PLANS[name]})
     rows = [(("quiet", 0), 0, 1, 1)]
     emitted = 0
     for tick in range(20):
@@ -43,7 +43,7 @@ def test_results_come_while_one_key_is_never_touched_again(name: str):
 
 
 def test_the_frontier_of_a_strong_query_follows_what_it_holds():
-    runner = Runner({"q": PLANS["aggregate"]})
+    runner = by_hand({"q": PLANS["aggregate"]})
     frontier = 0
     for tick in range(40):
         row = ((str(tick % 3), tick), 2 * tick, 2 * tick + 1, 1)

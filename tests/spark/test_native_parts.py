@@ -10,6 +10,7 @@ import pytest
 
 import headwater as hw
 from headwater.algebra import nodes as n
+from headwater.algebra.plan_text import parse_plan
 from headwater.model.delta import Delta
 from headwater.model.schema import Field, Schema
 from headwater.model.time import BEGINNING, INFINITY
@@ -18,11 +19,16 @@ from headwater.runtime.graph import Graph
 from headwater.runtime.lower import Lowering, lower
 from headwater.runtime.planning import runnable
 from headwater.runtime.reading import together
-from headwater.runtime.spark.native_parts import NativePart, is_stateless, marked
+from headwater.runtime.spark.native_parts import NativePart, is_row_wise, is_stateless, marked
 from headwater.runtime.spark.native_rows import native_rows
 from headwater.runtime.spark.native_slices import Slices, can_pre_aggregate, native_meter, sliced_rows, slices_of
 from headwater.sources.base import Piece
 from headwater.sources.intake import Intake
+from headwater.testing.choices import Dice
+from headwater.testing.generate import streams, whole
+from headwater.testing.oracle import expected_history
+from headwater.testing.plans import plan as random_plan
+from headwater.testing.shape import sources
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -251,6 +257,41 @@ def test_a_part_hands_on_what_is_read():
     assert [part.schema.names for part in made.parts] == [("k", "v")]
     assert made.plan.schema == plan.schema
     assert marked(plan, []) == (plan, ())
+
+
+def test_rows_that_are_only_counted_bring_their_narrowest_column():
+    (part,) = marked(planned("SELECT COUNT(*) AS n FROM t"), ["t"]).parts
+    assert part.schema.names == ("b",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "window range 5\n  source s (k BIGINT)",  # intervals: a split stands before the window
+        'project "k", "K" = "k"\n  source s (k BIGINT) chronons final',  # Spark's names do not differ by case
+        'project "u" STRING = upper("k")\n  source s (k STRING) chronons final',
+        "union\n  source s (k BIGINT) chronons final\n  source s (k BIGINT) chronons final",
+    ],
+)
+def test_what_spark_does_not_compute(text: str):
+    assert not is_row_wise(parse_plan(text), ["s"])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_plan_over_its_parts_answers_the_same(seed: int):
+    dice = Dice(seed)
+    plan = random_plan(dice)
+    inputs = {
+        s.name: whole(s.schema, part) for s, part in zip(sources(plan), streams(dice, plan).values(), strict=True)
+    }
+    made = marked(plan, list(inputs))
+    assert made.plan.schema.names == plan.schema.names
+    assert expected_history(made.plan, inputs) == expected_history(plan, inputs)
+
+
+def test_random_plans_have_parts():
+    plans = [random_plan(Dice(seed)) for seed in range(40)]
+    assert sum(bool(marked(plan, [s.name for s in sources(plan)]).parts) for plan in plans) > 4
 
 
 def test_only_streams_whose_rows_are_there_have_parts():

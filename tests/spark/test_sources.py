@@ -16,7 +16,7 @@ import pytest
 
 import headwater as hw
 from headwater.errors import InputError
-from headwater.model.schema import Field, Schema
+from headwater.model.schema import Schema
 from headwater.runtime.spark.session import SessionHandle
 from headwater.sources.base import Piece, Source, Split
 from headwater.sources.csv_files import CsvFormat
@@ -24,7 +24,6 @@ from headwater.sources.dataframe import DataFrameSource
 from headwater.sources.files import FileSource
 from headwater.sources.intake import Intake
 from headwater.sources.json_files import JsonFormat
-from headwater.sources.parquet_files import ParquetFormat
 from headwater.sources.socket import SocketSource
 
 if TYPE_CHECKING:
@@ -83,36 +82,6 @@ def test_a_finite_folder_of_text(spark: SparkSession, tmp_path: Path, format_):
         {"x": None, "y": None, "t": None},
     ]
     assert read(source, source.cut(splits)) == expected
-    native = source.native_batch(spark, splits)
-    assert native is not None
-    assert [row.asDict() for row in native.collect()] == expected
-    assert source.native_batch(spark, [{**splits[0], "start": 0, "end": 5}]) is None, "Spark reads whole files"
-
-
-def test_what_spark_reads_by_itself_fails_where_we_do(spark: SparkSession, tmp_path: Path):
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
-    failures = (Py4JError, PySparkException)
-    (tmp_path / "bad.csv").write_text("x,y,t\none,2,\n")
-    (tmp_path / "null.json").write_text('{"y":"a"}\n')
-    pq.write_table(pa.table({"x": [1], "y": ["a"]}), tmp_path / "short.parquet")
-    (tmp_path / "other.csv").write_text("y,x,t\n")
-    source = FileSource(str(tmp_path), SCHEMA, CsvFormat())
-    native = source.native_batch(spark, [{"path": str(tmp_path / "bad.csv")}])
-    assert native is not None
-    with pytest.raises(failures, match="Malformed records"):
-        native.collect()
-    assert source.native_batch(spark, [{"path": str(tmp_path / n)} for n in ("bad.csv", "other.csv")]) is None
-    strict = Schema((Field("x", pa.int64(), nullable=False), Field("y", pa.string())))
-    native = FileSource(str(tmp_path), strict, JsonFormat()).native_batch(
-        spark, [{"path": str(tmp_path / "null.json")}]
-    )
-    assert native is not None
-    with pytest.raises(failures, match="NOT NULL"):
-        native.collect()
-    short = [{"path": str(tmp_path / "short.parquet")}]
-    assert FileSource(str(tmp_path), SCHEMA, ParquetFormat()).native_batch(spark, short) is None
 
 
 def numbers(folder: Path, step: int) -> None:
@@ -187,16 +156,13 @@ def test_any_streaming_dataframe(spark: SparkSession, tmp_path: Path):
 
 
 def test_instants_of_a_dataframe_do_not_depend_on_the_zone_of_the_session(spark: SparkSession):
-    from headwater.sources.spark_types import in_utc
-
     before = spark.conf.get("spark.sql.session.timeZone")
     try:
         for zone in ("UTC", "Asia/Tokyo", "America/New_York"):
             spark.conf.set("spark.sql.session.timeZone", zone)
             micros = [0, 1, -1, 1_770_000_000_123_456, -62_135_596_800_000_000, 253_402_300_799_999_999]
             rows = ", ".join(f"({m})" for m in micros)
-            frame = in_utc(spark.sql(f"SELECT timestamp_micros(m) AS t FROM VALUES {rows} AS v(m)"))
-            assert frame.schema["t"].dataType.simpleString() == "timestamp_ntz"
+            frame = spark.sql(f"SELECT timestamp_micros(m) AS t FROM VALUES {rows} AS v(m)")
             schema = Schema.of(t="TIMESTAMP")
             (batch,) = frame.toArrow().combine_chunks().to_batches()
             assert Intake("s", schema, "t").take(Piece(batch), -(2**62)).delta.start.tolist() == micros

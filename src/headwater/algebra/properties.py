@@ -53,11 +53,6 @@ class Properties:
         return bool(self.rows.keys)
 
     @property
-    def at_most_one_row(self) -> bool:
-        """Has no snapshot more than one row?"""
-        return frozenset() in self.rows.keys
-
-    @property
     def chronon(self) -> bool:
         """Is every element valid for exactly one instant?"""
         return self.times.lifetime == 1
@@ -148,36 +143,6 @@ def snapshot_reducible(node: n.Plan) -> bool:
         case n.TimeWindow(size=1, slide=1) | n.Granularity(granule=1):
             return True
     return False
-
-
-def reducible_regions(plan: n.Plan) -> list[tuple[n.Plan, ...]]:
-    """The maximal snapshot-reducible sub-plans, each with its top node first; sources are in none (10.4.1).
-
-    Inside of a region every law of relational algebra holds; between regions only the laws of windows do.
-    """
-    regions: list[tuple[n.Plan, ...]] = []
-    seen: set[n.Plan] = set()
-    tops = [plan]
-    while tops:
-        top = tops.pop()
-        region: list[n.Plan] = []
-        inside = [top]
-        while inside:
-            node = inside.pop()
-            if node in seen:
-                continue
-            seen.add(node)
-            if snapshot_reducible(node):
-                region += [node] if node.inputs else []
-                inside += reversed(node.inputs)
-            elif node is top:
-                tops += reversed(node.inputs)
-            else:
-                seen.discard(node)
-                tops.append(node)
-        if region:
-            regions.append(tuple(region))
-    return regions
 
 
 # -- boundedness ----------------------------------------------------------------------------------------------------

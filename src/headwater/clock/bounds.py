@@ -66,12 +66,6 @@ def lag_at(bounds: Bounds, delay: int) -> int | None:
     return lags[-1] if lags else None
 
 
-def spread(bounds: Bounds, longest: int) -> list[Bound]:
-    """The strongest promise for every delay up to the longest that has one (S^+ of the paper)."""
-    lags = ((t, lag_at(bounds, t)) for t in range(longest + 1))
-    return [Bound(t, lag) for t, lag in lags if lag is not None]
-
-
 def is_at_least_as_tight(new: Bounds, old: Bounds) -> bool:
     """Does ``new`` promise everything that ``old`` promises?"""
     return all((lag := lag_at(new, b.after)) is not None and lag <= b.lag for b in old)

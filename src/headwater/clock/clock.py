@@ -20,7 +20,7 @@ from headwater.clock.progress import STAMPED, Progress
 from headwater.clock.ring import newest_at
 from headwater.clock.rules import Rules
 from headwater.clock.seen import Seen
-from headwater.clock.silence import next_silence, silenced
+from headwater.clock.silence import silenced
 from headwater.clock.staircase import Step
 from headwater.clock.taking import sent_by
 from headwater.clock.view import Heartbeat, heartbeats
@@ -170,19 +170,6 @@ class Clock:
     def late(self, stream: str) -> dict[str, int]:
         """Late rows, by the bound that they violate."""
         return dict(self.progress[stream].late)
-
-    def wakeup(self) -> int | None:
-        """The first instant of the wall clock at which a tick without rows would raise a frontier; None: only rows can.
-
-        What is due already but waits for a backlog to be taken is left out: those rows bring a tick anyway.
-        """
-        if self.now is None:
-            return None
-        now = self.now
-        raises = [(self.next_raise(name), p) for name, p in self.progress.items()]
-        dues = [step.due for step, p in raises if step is not None and (step.due > now or not p.behind)]
-        dues += next_silence(self.rules, self.progress, self.domains(), now)
-        return min((max(due, now + 1) for due in dues), default=None)
 
     def next_raise(self, stream: str) -> Step | None:
         """What raises the frontier of a stream next if no row comes."""

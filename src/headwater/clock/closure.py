@@ -1,4 +1,4 @@
-"""Bounds between streams as a matrix: chains of them, and streams taken together in groups (Srivastava & Widom 3.2, 5).
+"""Bounds between streams as a matrix, and chains of them (Srivastava & Widom 3.2, 5).
 
 Chains are sound only where bounds relate the clocks of sources. A bound between rows says nothing of a row that was never
 sent, so nothing follows from it for a third stream (digest E2). Bounds that count rows do not add up (digest E10).
@@ -6,11 +6,10 @@ sent, so nothing follows from it for a third stream (digest E2). Bounds that cou
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from functools import reduce
+from collections.abc import Hashable, Mapping
 from typing import TypeVar
 
-from headwater.clock.bounds import Bounds, composed, joined, united
+from headwater.clock.bounds import Bounds, composed, united
 
 Name = TypeVar("Name", bound=Hashable)
 Matrix = Mapping[tuple[Name, Name], Bounds]
@@ -37,22 +36,3 @@ def closure(matrix: Matrix[Name]) -> dict[tuple[Name, Name], Bounds]:
     while (further := product(found, found)) != found:
         found = further
     return found
-
-
-def is_idempotent(matrix: Matrix[Name]) -> bool:
-    """Is it its own closure?"""
-    found = {entry: bounds for entry, bounds in matrix.items() if bounds}
-    return product(found, found) == found
-
-
-def grouped(
-    matrix: Matrix[Name], groups: Sequence[Sequence[Name]], latencies: Mapping[Name, int]
-) -> tuple[dict[tuple[int, int], Bounds], list[int]]:
-    """Every group as one stream: its bounds are the weakest of its members, its latency is the longest."""
-    found = {}
-    for a, leaders in enumerate(groups):
-        for b, laggards in enumerate(groups):
-            bounds = reduce(joined, (matrix.get((i, j), ()) for i in leaders for j in laggards))
-            if bounds:
-                found[a, b] = bounds
-    return found, [max(latencies[i] for i in members) for members in groups]

@@ -70,28 +70,11 @@ def told_by_source(rules: Rules, streams: Iterable[str]) -> list[str]:
 
 def notices_of_query(rules: Rules, streams: Sequence[str], *, together: Iterable[frozenset[str]] = ()) -> list[Notice]:
     """What to say when a query over these streams starts."""
-    return [*_blocking_notices(rules, streams), *_timeout_notices(rules, streams, together)]
-
-
-def notices_of_stream(rules: Rules, stream: str) -> list[Notice]:
-    """What to say when a stream is declared: what contradicts itself, or can never take effect."""
-    its = rules.streams[stream]
-    found = []
-    unusable = [
-        rules.reason(leader, laggard, bound)
-        for (leader, laggard), bounds in {**rules.bounds, (stream, stream): its.own}.items()
-        if laggard == stream
-        for bound in bounds
-        if bound not in rules.usable(leader, laggard)
+    return [
+        *_blocking_notices(rules, streams),
+        *_timeout_notices(rules, streams, together),
+        *(notice for name in _known(rules, streams) for notice in _latency_notices(rules, name)),
     ]
-    if unusable:
-        message = (
-            f'the LATENCY of stream "{stream}" is unknown, so {", ".join(dict.fromkeys(unusable))} promises nothing'
-        )
-        hint = "Declare LATENCY beside ORDERED TRANSPORT, or leave out both if the bounds describe the stream as it arrives."
-        found.append(Notice("UNKNOWN_LATENCY", message, hint))
-    domain = next((d for d in domains_of(rules) if stream in d.streams), None)
-    return found if domain is None else [*found, *_short_timeouts(rules, domain)]
 
 
 def longest_wait(rules: Rules, streams: Iterable[str]) -> tuple[int, str]:
@@ -172,6 +155,25 @@ def _offered(rules: Rules, pairs: Sequence[Lagging]) -> str:
     if len(clocks) < len(laggards):
         return hint
     return f"{hint} Or ALONG WALL CLOCK [WITHIN …] on {_all(clocks, 'and')}: then time passes in silence."
+
+
+def _latency_notices(rules: Rules, stream: str) -> list[Notice]:
+    """Bounds that can never take effect."""
+    bounds = {**rules.bounds, (stream, stream): rules.streams[stream].own}
+    unusable = [
+        rules.reason(leader, laggard, bound)
+        for (leader, laggard), promised in bounds.items()
+        if laggard == stream
+        for bound in promised
+        if bound not in rules.usable(leader, laggard)
+    ]
+    if not unusable:
+        return []
+    message = f'the LATENCY of stream "{stream}" is unknown, so {", ".join(dict.fromkeys(unusable))} promises nothing'
+    hint = (
+        "Declare LATENCY beside ORDERED TRANSPORT, or leave out both if the bounds describe the stream as it arrives."
+    )
+    return [Notice("UNKNOWN_LATENCY", message, hint)]
 
 
 def _short_timeouts(rules: Rules, domain: Domain) -> list[Notice]:

@@ -73,20 +73,3 @@ def assign_labels(root: Labeled, links: Mapping[str, str] | None = None) -> dict
 
     visit(root, ())
     return labels
-
-
-def operator_heartbeats(
-    root: Labeled, frontiers: Mapping[str, int], links: Mapping[str, str] | None = None
-) -> dict[str, int]:
-    """How far each operator may run: as far as its label allows and its inputs have come (digest E18)."""
-    labels, found = assign_labels(root, links), {}
-
-    def visit(node: Labeled) -> int:
-        if not node.inputs:
-            return frontiers[node.name]
-        inputs = min(visit(below) for below in node.inputs)
-        found[node.name] = min(inputs, *(frontiers[s] for s in labels[node.name]))
-        return found[node.name]
-
-    visit(root)
-    return found

@@ -27,21 +27,6 @@ def silenced(rules: Rules, progress: Mapping[str, Progress], domains: Iterable[D
     return found
 
 
-def next_silence(rules: Rules, progress: Mapping[str, Progress], domains: Iterable[Domain], now: int) -> list[int]:
-    """The instants of the wall clock at which silence would raise a frontier, unless it waits for a backlog."""
-    dues = []
-    for domain in domains:
-        due, newest = _timeout_due(domain, progress), _newest(domain, progress)
-        behind = any(progress[name].behind for name in domain.streams)
-        if due is not None and any(progress[name].frontier <= newest for name in domain.streams):
-            dues += [] if behind and due <= now else [due]
-        for name in domain.streams:
-            idle = _idle_due(rules, progress, name)
-            if idle is not None and _others(rules, progress, domain, name, idle) > progress[name].frontier:
-                dues += [] if progress[name].behind and idle <= now else [idle]
-    return dues
-
-
 def _timeout_due(domain: Domain, progress: Mapping[str, Progress]) -> int | None:
     arrivals = [arrival for name in domain.streams if (arrival := progress[name].arrival) is not None]
     return None if domain.timeout is None or not arrivals else max(arrivals) + domain.timeout

@@ -39,9 +39,3 @@ def fire(stair: Stair, until: int) -> tuple[Stair, Step | None]:
     """What is left after the steps that are due, and the highest of these."""
     due = bisect_right(stair, until, key=lambda s: s.due)
     return (stair[due:], stair[due - 1]) if due else (stair, None)
-
-
-def above(stair: Stair, frontier: int) -> Stair:
-    """Only the steps that would still raise the frontier."""
-    low = bisect_right(stair, frontier, key=lambda s: s.frontier)
-    return stair[low:] if low else stair

@@ -6,6 +6,7 @@ Weight +n adds n copies of the row over ``[start, end)``, -n takes them away; an
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,13 @@ from headwater.model.python_values import python_values
 from headwater.model.schema import END, RESERVED, START, WEIGHT, Schema
 from headwater.model.time import BEGINNING
 
+_NO_TIMES = np.empty(0, np.int64)
+
+
+@lru_cache(maxsize=1024)
+def _no_values(type_: pa.DataType) -> pa.Array:
+    return pa.array([], type_)
+
 
 class Delta:
     """Payload columns and the three reserved columns, all of one length.
@@ -25,7 +33,7 @@ class Delta:
     Rows whose weights would cancel are tolerated everywhere; ``consolidate`` removes them.
     """
 
-    __slots__ = ("columns", "end", "reached", "schema", "start", "weight")
+    __slots__ = ("columns", "end", "schema", "start", "weight")
 
     def __init__(
         self, schema: Schema, columns: Sequence[pa.Array], start: Int64Array, end: Int64Array, weight: Int64Array
@@ -33,15 +41,12 @@ class Delta:
         assert len(columns) == len(schema)
         self.schema, self.columns = schema, tuple(columns)
         self.start, self.end, self.weight = start, end, weight
-        self.reached = BEGINNING
-        """How far time has come in the streams this comes from; speculation shows what it knows up to there."""
 
     # -- making -----------------------------------------------------------------------------------------------------
 
     @classmethod
     def empty(cls, schema: Schema) -> Delta:
-        nothing = np.empty(0, np.int64)
-        return cls(schema, [pa.array([], f.type) for f in schema], nothing, nothing, nothing)
+        return cls(schema, [_no_values(f.type) for f in schema], _NO_TIMES, _NO_TIMES, _NO_TIMES)
 
     @classmethod
     def from_rows(cls, schema: Schema, rows: Iterable[tuple[Sequence[object], int, int, int]]) -> Delta:
@@ -98,9 +103,8 @@ class Delta:
         return 24 * len(self) + sum(column.nbytes for column in self.columns)
 
     def largest_start(self) -> int:
-        """The largest start of a row that is added, or how far time has come anyway."""
-        starts = self.start[self.weight > 0]
-        return max(self.reached, int(starts.max())) if len(starts) else self.reached
+        """The largest start of a row that is added."""
+        return int(self.start[self.weight > 0].max(initial=BEGINNING))
 
     def rows(self) -> list[tuple[tuple[object, ...], int, int, int]]:
         """(row, start, end, weight) tuples: the opposite of ``from_rows``."""

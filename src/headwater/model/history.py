@@ -12,7 +12,7 @@ import pyarrow as pa
 from headwater.errors import StreamError
 from headwater.model.arrays import Int64Array
 from headwater.model.delta import Delta
-from headwater.model.element import Insert, Row
+from headwater.model.element import Row
 from headwater.model.identity import Identity
 from headwater.model.python_values import python_values
 from headwater.model.schema import Schema
@@ -117,11 +117,6 @@ class History:
 
 
 # -- conversions (Krämer 6.5) ---------------------------------------------------------------------------------------
-
-
-def from_raw(raw: Iterable[tuple[Row, int]]) -> list[Insert]:
-    """A raw stream of (row, instant) as a physical stream: every row is valid for one instant."""
-    return [Insert(row, at, at + 1) for row, at in raw]
 
 
 def is_chronon(delta: Delta) -> bool:

@@ -40,7 +40,7 @@ def without_staircases(
     type_of: Callable[[Measure], pa.DataType],
 ) -> None:
     """Fill a new state of the measures ``now`` with what an old one of the measures ``was`` keeps."""
-    new.frontier, new.tau, new.reached = old.frontier, old.tau, old.reached
+    new.frontier, new.tau = old.frontier, old.tau
     new.endpoints.frontier = old.endpoints.frontier
     new.kept.take_over(old.kept, {j: was.index(m) for j, m in enumerate(now) if m in was})
     parts = old.endpoints.between(old.endpoints.frontier, INFINITY)

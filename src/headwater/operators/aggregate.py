@@ -25,7 +25,7 @@ from headwater.operators.holistic import HolisticRows, Snapshots, evaluate
 from headwater.operators.measures import ADDITIVE, HOLISTIC, Measure, TotalsAt, Walk, needed_measures, value_of
 from headwater.operators.staircase import Staircases
 from headwater.operators.sweep import SweepOperator, SweepState
-from headwater.operators.user_aggregates import UserAggregate, find_aggregate
+from headwater.operators.user_aggregates import UserAggregate, load_aggregate
 from headwater.operators.words import fits_word
 from headwater.state.columns import Columns
 from headwater.state.retyped import KeptTypes
@@ -98,7 +98,7 @@ class AggregateOperator(SweepOperator):
         self._functions: dict[str, str | UserAggregate] = {
             c.output: c.function
             if c.function in ADDITIVE | HOLISTIC
-            else find_aggregate(c.function, c.type, c.parameters)
+            else load_aggregate(c.function, str(c.parameters[0]), c.type)
             for c in calls
         }
         self._measures, self._needs = self._plan_measures(final=not (speculative or revisable or once))

@@ -9,7 +9,7 @@ import numpy as np
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
-from headwater.operators.base import Operator, Step
+from headwater.operators.base import Frontiers, Inputs, Operator, Step
 from headwater.state.columns import Columns, concat, rows_of, take
 from headwater.state.manifest import Scalars, State
 from headwater.state.runs import TimeRuns
@@ -57,7 +57,7 @@ class AlignOperator(Operator):
     def new_state(self, store: Store) -> AlignState:
         return AlignState(store)
 
-    def step(self, state: AlignState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+    def step(self, state: AlignState, inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step:
         (delta,) = inputs
         frontier = max(frontiers[0], state.frontier)
         if self._opened:

@@ -12,7 +12,7 @@ from headwater.model.arrays import Int64Array
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
-from headwater.operators.base import Operator, Step
+from headwater.operators.base import Frontiers, Inputs, Operator, Step
 from headwater.state.columns import Columns, concat, rows_of, take
 from headwater.state.manifest import Scalars, State
 from headwater.state.runs import TimeRuns
@@ -58,7 +58,7 @@ class AlignStartsOperator(Operator):
     def new_state(self, store: Store) -> AlignStartsState:
         return AlignStartsState(store)
 
-    def step(self, state: AlignStartsState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+    def step(self, state: AlignStartsState, inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step:
         (delta,) = inputs
         frontier = max(frontiers[0], state.frontier)
         if self._opened:

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from headwater.model.delta import Delta
-from headwater.operators.base import EVERY_COLUMN, Routing, Step
+from headwater.model.time import BEGINNING
+from headwater.operators.base import EVERY_COLUMN, Frontiers, Inputs, Routing, Step
 from headwater.operators.block import BlockOperator, BlockState
 
 
@@ -21,5 +21,5 @@ class AwaitOperator(BlockOperator):
     def routing(self) -> Routing:
         return (self._by, EVERY_COLUMN)
 
-    def step(self, state: BlockState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+    def step(self, state: BlockState, inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step:
         return self._release(state, inputs[0], frontiers[0] if self._opened else min(frontiers))

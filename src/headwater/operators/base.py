@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
+from headwater.model.time import BEGINNING
 from headwater.state.manifest import Route, route_by_key
 from headwater.state.retyped import KeptTypes
 from headwater.state.store import Store
@@ -18,6 +19,12 @@ EVERY_COLUMN = ("*",)
 
 Routing = tuple[tuple[str, ...] | None, ...]
 """For each input, the columns by whose hash it may be sharded; () = one shard for all, None = anyhow."""
+
+
+Inputs = tuple[Delta, ...]
+"""What a tick brings on each input."""
+Frontiers = tuple[int, ...]
+"""How far each input is final."""
 
 
 class Step(NamedTuple):
@@ -55,6 +62,9 @@ class Operator(ABC):
     No threads, no clock, no Spark: the same object runs in process and inside a task. Inputs are legal at their old
     frontier L: a row with start < L has end >= L, and the weights of such rows cancel per (row, start). Every output is
     legal at the operator's own frontier. With frontier INFINITY everything is final and the state empties.
+
+    ``reached`` is how far time has come in the streams that feed it, wherever their rows went: speculation shows what it
+    knows up to there, and what waits or forgets goes by it.
     """
 
     name: ClassVar[str]
@@ -72,7 +82,7 @@ class Operator(ABC):
         return ((),) * self.arity
 
     @abstractmethod
-    def step(self, state: Any, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step: ...
+    def step(self, state: Any, inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step: ...
 
     @property
     def holds_back(self) -> bool:
@@ -84,13 +94,15 @@ class Operator(ABC):
         """Does a row of its output go out when its start is final, and get its end, if that was open, when it is final?"""
         return False
 
-    def portions(self, state: Any, inputs: tuple[Delta, ...], frontiers: tuple[int, ...], size: int) -> Portions:
+    def portions(
+        self, state: Any, inputs: Inputs, frontiers: Frontiers, size: int, reached: int = BEGINNING
+    ) -> Portions:
         """As ``step``; but where output may be much larger than input, most of it goes ahead, about ``size`` rows at a time.
 
         The state is up to date when it has come to its end. A portion alone need not be legal.
         """
         yield from ()
-        return self.step(state, inputs, frontiers)
+        return self.step(state, inputs, frontiers, reached)
 
     def put_aside(self, state: Any) -> int:
         """The bytes that a step which is not over has put aside, besides the portions that went ahead."""

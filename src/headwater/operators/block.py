@@ -12,8 +12,8 @@ import numpy as np
 
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
-from headwater.model.time import INFINITY
-from headwater.operators.base import Operator, Routing, Step
+from headwater.model.time import BEGINNING, INFINITY
+from headwater.operators.base import Frontiers, Inputs, Operator, Routing, Step
 from headwater.state.columns import Columns, concat
 from headwater.state.manifest import Route, Scalars, State, route_by_key
 from headwater.state.runs import TimeRuns
@@ -51,7 +51,7 @@ class BlockState(State):
 
 
 class BlockOperator(Operator):
-    """Transparent to the history: it only delays. A row goes on when time has come to its start (``Delta.reached``, which
+    """Transparent to the history: it only delays. A row goes on when time has come to its start (``reached``, which
     is behind the newest row by the time to wait) or when its start is final; from then on all its changes pass (A.11).
 
     It lets everything through sooner or later, inserts and retractions alike, and nothing that starts before the frontier
@@ -73,9 +73,9 @@ class BlockOperator(Operator):
     def new_state(self, store: Store) -> BlockState:
         return BlockState(store)
 
-    def step(self, state: BlockState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+    def step(self, state: BlockState, inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step:
         (delta,) = inputs
-        until = max(frontiers[0], min(delta.reached, INFINITY - 1) + 1)
+        until = max(frontiers[0], min(reached, INFINITY - 1) + 1)
         return Step(self._release(state, delta, until).delta, frontiers[0])
 
     def _release(self, state: BlockState, delta: Delta, until: int) -> Step:

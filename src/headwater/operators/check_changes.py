@@ -9,8 +9,8 @@ from typing import Any
 from headwater.errors import StreamError
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
-from headwater.model.time import INFINITY
-from headwater.operators.base import Step
+from headwater.model.time import BEGINNING, INFINITY
+from headwater.operators.base import Frontiers, Inputs, Step
 from headwater.operators.repair import RepairOperator
 
 
@@ -29,9 +29,9 @@ class CheckChangesOperator(RepairOperator):
     def describe(self) -> dict[str, object]:
         return {"stream": self._stream}
 
-    def step(self, state: Any, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+    def step(self, state: Any, inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step:
         """Nothing waited before, so everything that came must have passed."""
-        result = super().step(state, inputs, frontiers)
+        result = super().step(state, inputs, frontiers, reached)
         missing = Delta.concat(self.schema, [inputs[0], result.delta.negate()]).consolidate()
         if len(missing):
             raise self._error(missing.filter(missing.weight < 0) if (missing.weight < 0).any() else missing)

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
-from headwater.model.time import INFINITY
-from headwater.operators.base import Operator, Step
+from headwater.model.time import BEGINNING, INFINITY
+from headwater.operators.base import Frontiers, Inputs, Operator, Step
 from headwater.state.manifest import Scalars, State
 
 
@@ -44,7 +44,7 @@ class ConstantOperator(Operator):
     def describe(self) -> dict[str, object]:
         return {"rows": len(self._rows)}
 
-    def step(self, state: ConstantState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+    def step(self, state: ConstantState, inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step:
         sent, state.sent = state.sent, True
         return Step(Delta.empty(self.schema) if sent else self.rows_as_delta(), INFINITY)
 

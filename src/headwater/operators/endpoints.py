@@ -117,9 +117,7 @@ def only_ends(delta: Delta) -> Delta:
     forever = np.full(len(delta), INFINITY)
     begins = Delta(delta.schema, delta.columns, delta.start, forever, delta.weight)
     less = Delta(delta.schema, less.columns, less.end, forever[: len(ends)], -less.weight)
-    both = Delta.concat(delta.schema, [begins, less]).consolidate()
-    both.reached = delta.reached
-    return both
+    return Delta.concat(delta.schema, [begins, less]).consolidate()
 
 
 class PiledEnds:

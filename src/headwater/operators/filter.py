@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from headwater.model.delta import Delta
 from headwater.model.functions import UserFunction
 from headwater.model.schema import Schema
-from headwater.operators.base import Operator, Step
+from headwater.model.time import BEGINNING
+from headwater.operators.base import Frontiers, Inputs, Operator, Step
 from headwater.operators.condition import Condition
 
 
@@ -30,7 +30,7 @@ class FilterOperator(Operator):
     def routing(self) -> tuple[tuple[str, ...] | None, ...]:
         return (None,)
 
-    def step(self, state: None, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+    def step(self, state: None, inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step:
         (delta,) = inputs
         if len(delta) == 0:
             return Step(delta, frontiers[0])

@@ -14,7 +14,7 @@ from headwater.model.arrays import Int64Array
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
-from headwater.operators.base import Operator, Routing, Step
+from headwater.operators.base import Frontiers, Inputs, Operator, Routing, Step
 from headwater.operators.known_rows import Intervals, KnownRows, first_of_each, route_by_kept, sums
 from headwater.state.manifest import Route, Scalars, State
 from headwater.state.store import Store
@@ -43,7 +43,7 @@ class FinalizeState(State):
 
 class FinalizeOperator(Operator):
     """The stream with its past closed at a forced frontier: the input's own, or behind the newest row by as much as is
-    remembered (``Delta.reached``), whichever is later. Rows of a tick are judged by what was closed before it (A.12).
+    remembered (``reached``), whichever is later. Rows of a tick are judged by what was closed before it (A.12).
 
     A row that starts in the closed past is not let in. One that passed before may still change its end, as long as both
     ends are open; an end that moves into the closed past, or a row that is removed, is cut there. Of changes of rows that
@@ -67,10 +67,10 @@ class FinalizeOperator(Operator):
     def new_state(self, store: Store) -> FinalizeState:
         return FinalizeState(store, revisable=self._revisable)
 
-    def step(self, state: FinalizeState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+    def step(self, state: FinalizeState, inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step:
         (delta,) = inputs
         closed = state.closed
-        state.closed = max(closed, frontiers[0], delta.reached)
+        state.closed = max(closed, frontiers[0], reached)
         behind = delta.start < closed
         out, late = delta.filter(~behind), delta.filter(behind)
         if state.hidden is None:

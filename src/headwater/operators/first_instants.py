@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
-from headwater.operators.base import Operator, Step
+from headwater.model.time import BEGINNING
+from headwater.operators.base import Frontiers, Inputs, Operator, Step
 
 
 class FirstInstantsOperator(Operator):
@@ -33,7 +34,7 @@ class FirstInstantsOperator(Operator):
     def describe(self) -> dict[str, object]:
         return {"rows": self._rows}
 
-    def step(self, state: None, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+    def step(self, state: None, inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step:
         delta, frontier = inputs[0], frontiers[0]
         if not len(delta):
             return Step(Delta.empty(self.schema), frontier)

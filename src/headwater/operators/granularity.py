@@ -6,10 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY, round_up
-from headwater.operators.base import Operator, Step
+from headwater.operators.base import Frontiers, Inputs, Operator, Step
 
 
 class GranularityOperator(Operator):
@@ -30,7 +29,7 @@ class GranularityOperator(Operator):
     def describe(self) -> dict[str, object]:
         return {"granule": self._granule, "offset": self._offset}
 
-    def step(self, state: None, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+    def step(self, state: None, inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step:
         delta, frontier = inputs[0], frontiers[0]
         if BEGINNING < frontier < INFINITY:
             frontier = int(round_up(np.array([frontier]), self._granule, self._offset)[0])

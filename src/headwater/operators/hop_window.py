@@ -15,7 +15,7 @@ from headwater.model.arrays import Int64Array
 from headwater.model.delta import Delta
 from headwater.model.schema import Field, Schema
 from headwater.model.time import BEGINNING, INFINITY, saturating_add
-from headwater.operators.base import Operator, Step
+from headwater.operators.base import Frontiers, Inputs, Operator, Step
 
 _MOST_ROWS = 50_000_000
 
@@ -57,7 +57,7 @@ class HopWindowOperator(Operator):
         about: dict[str, object] = {"size": self._size, "slide": self._slide, "offset": self._offset}
         return about if self._lifetime == self._slide else about | {"lifetime": self._lifetime}
 
-    def step(self, state: None, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+    def step(self, state: None, inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step:
         delta, frontier = inputs[0], frontiers[0]
         if BEGINNING < frontier < INFINITY:
             frontier = self._next_end(frontier)

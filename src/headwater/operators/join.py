@@ -20,7 +20,8 @@ from headwater.model.delta import Delta
 from headwater.model.functions import UserFunction
 from headwater.model.identity import Identity, identify, is_recoverable
 from headwater.model.schema import Field, Schema
-from headwater.operators.base import Operator, Portions, Step, at_once
+from headwater.model.time import BEGINNING
+from headwater.operators.base import Frontiers, Inputs, Operator, Portions, Step, at_once
 from headwater.operators.condition import Condition
 from headwater.operators.expression import referenced
 from headwater.state.buckets import ExpiryBuckets
@@ -160,10 +161,12 @@ class JoinOperator(Operator):
             rows.cancel_by(self._identity(side))
         return super().adopt(state, before, store)
 
-    def step(self, state: JoinState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+    def step(self, state: JoinState, inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step:
         return at_once(self.schema, self.portions(state, inputs, frontiers, BLOCK))
 
-    def portions(self, state: JoinState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...], size: int) -> Portions:
+    def portions(
+        self, state: JoinState, inputs: Inputs, frontiers: Frontiers, size: int, reached: int = BEGINNING
+    ) -> Portions:
         left, right = (self._arrive(side, delta) for side, delta in enumerate(inputs))
         kept_left, kept_right = (list(map(_Rows.kept, side.segments())) for side in state.sides)
         waiting: list[Delta] = []

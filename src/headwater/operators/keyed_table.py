@@ -16,7 +16,7 @@ from headwater.model.delta import Delta
 from headwater.model.identity import Identity
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
-from headwater.operators.base import Operator, Routing, Step
+from headwater.operators.base import Frontiers, Inputs, Operator, Routing, Step
 from headwater.operators.known_rows import distinct
 from headwater.operators.row_elements import Elements, arrange, columns_of, identity_of
 from headwater.operators.standing_rows import Standing
@@ -78,7 +78,7 @@ class KeyedTableOperator(Operator, Standing):
     def new_state(self, store: Store) -> KeyedTableState:
         return KeyedTableState(store, self._events)
 
-    def step(self, state: KeyedTableState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+    def step(self, state: KeyedTableState, inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step:
         state.frontier = frontier = max(frontiers[0], state.frontier)
         arrived = columns_of(inputs[0], self._key)
         due: list[Any] = [{n: part[n] for n in ("low", "high") if n in part} for part in state.due.advance(frontier)]

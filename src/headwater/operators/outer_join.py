@@ -21,11 +21,11 @@ from attrs import evolve
 from headwater.model.delta import Delta
 from headwater.model.functions import UserFunction
 from headwater.model.schema import Schema
-from headwater.operators.base import Operator, Portions, Routing, Step, at_once
+from headwater.model.time import BEGINNING
+from headwater.operators.base import Frontiers, Inputs, Operator, Portions, Routing, Step, at_once
 from headwater.operators.count_sweep import CountSweepOperator
 from headwater.operators.endpoints import PiledEnds
 from headwater.operators.join import BLOCK, JoinOperator
-from headwater.operators.sweep import SweepState
 from headwater.state.manifest import State
 from headwater.state.retyped import KeptTypes
 from headwater.state.store import Store
@@ -45,12 +45,6 @@ class PartStates(State):
         self.parts = parts
         self.aside = 0
         """Bytes of pairs that wait for the end of the step, in which they are counted."""
-
-    def reach(self, inputs: tuple[Delta, ...]) -> None:
-        """Tell every part how far time has come on either input: speculation shows what it knows up to there."""
-        for part in self.parts:
-            if isinstance(part, SweepState):
-                part.reached = max(part.reached, *(delta.largest_start() for delta in inputs))
 
     @property
     def rows(self) -> int:
@@ -79,8 +73,8 @@ class _MatchingOperator(Operator):
     def routing(self) -> tuple[tuple[str, ...] | None, ...]:
         return self._keys
 
-    def step(self, state: PartStates, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
-        return at_once(self.schema, self.portions(state, inputs, frontiers, BLOCK))
+    def step(self, state: PartStates, inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step:
+        return at_once(self.schema, self.portions(state, inputs, frontiers, BLOCK, reached))
 
     def put_aside(self, state: PartStates) -> int:
         return _TO_COUNT * state.aside
@@ -169,14 +163,16 @@ class SemiJoinOperator(_MatchingOperator):
         assert part is self._count, "the others hold nothing back"
         return delta
 
-    def portions(self, state: PartStates, inputs: tuple[Delta, ...], frontiers: tuple[int, ...], size: int) -> Portions:
+    def portions(
+        self, state: PartStates, inputs: Inputs, frontiers: Frontiers, size: int, reached: int = BEGINNING
+    ) -> Portions:
         left, right = inputs
-        state.reach(inputs)
+        reached = max(reached, *(delta.largest_start() for delta in inputs))  # for parts that see one input only
         states = dict(zip(self._parts, state.parts, strict=True))
         if self._distinct is not None:
             names = self._distinct.schema.names
             keys = right.with_columns(self._distinct.schema, [right.column(n) for n in names])
-            right = self._distinct.step(states[self._distinct], (keys,), frontiers[1:]).delta
+            right = self._distinct.step(states[self._distinct], (keys,), frontiers[1:], reached).delta
         pairs = self._join.portions(states[self._join], (left, right), frontiers, size)
         if self._count is None:
             return (yield from pairs)
@@ -190,7 +186,7 @@ class SemiJoinOperator(_MatchingOperator):
             state.aside = piled.bytes
             yield Delta.empty(self.schema)  # whoever has asked may find that it becomes too much
         state.aside = 0
-        return self._count.step(states[self._count], (left, piled.with_rest(rest)), (frontiers[0], frontier))
+        return self._count.step(states[self._count], (left, piled.with_rest(rest)), (frontiers[0], frontier), reached)
 
 
 class OuterJoinOperator(_MatchingOperator):
@@ -244,8 +240,10 @@ class OuterJoinOperator(_MatchingOperator):
         assert side is not None, "the join holds nothing back"
         return self._padded(side, delta)
 
-    def portions(self, state: PartStates, inputs: tuple[Delta, ...], frontiers: tuple[int, ...], size: int) -> Portions:
-        state.reach(inputs)
+    def portions(
+        self, state: PartStates, inputs: Inputs, frontiers: Frontiers, size: int, reached: int = BEGINNING
+    ) -> Portions:
+        reached = max(reached, *(delta.largest_start() for delta in inputs))  # for parts that see one input only
         join_state, *count_states = state.parts
         pairs = self._join.portions(join_state, inputs, frontiers, size)
         piled = {side: PiledEnds(count.schema) for side, count in self._counts.items()}
@@ -263,7 +261,7 @@ class OuterJoinOperator(_MatchingOperator):
         results, joined = [rest], frontier
         for (side, count), count_state in zip(self._counts.items(), count_states, strict=True):
             matched = piled[side].with_rest(self._of_side(side, rest))
-            alone = count.step(count_state, (inputs[side], matched), (frontiers[side], joined))
+            alone = count.step(count_state, (inputs[side], matched), (frontiers[side], joined), reached)
             results.append(self._padded(side, alone.delta))
             frontier = min(frontier, alone.frontier)
         return Step(Delta.concat(self.schema, results), frontier)

@@ -14,7 +14,7 @@ from headwater.model.arrays import BoolArray, Int64Array
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
-from headwater.operators.base import Operator, Routing, Step
+from headwater.operators.base import Frontiers, Inputs, Operator, Routing, Step
 from headwater.operators.known_rows import Intervals, KnownRows, payload_of, sums
 from headwater.state.columns import Columns, take_column
 from headwater.state.manifest import Route, Scalars, State
@@ -94,7 +94,7 @@ class PoolOperator(Operator):
     def new_state(self, store: Store) -> PoolState:
         return PoolState(store, self.schema)
 
-    def step(self, state: PoolState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+    def step(self, state: PoolState, inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step:
         delta = self.taken(inputs[0].consolidate())
         frontier = max(frontiers[0], state.frontier)
         state.frontier = frontier

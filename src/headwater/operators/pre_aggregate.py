@@ -15,8 +15,9 @@ from headwater.kernels.slices import extreme_slices, group_slices, sum_slices
 from headwater.model.arrays import BoolArray, Int64Array
 from headwater.model.delta import Delta
 from headwater.model.schema import Field, Schema
+from headwater.model.time import BEGINNING
 from headwater.operators.aggregate import Call
-from headwater.operators.base import Operator, Step
+from headwater.operators.base import Frontiers, Inputs, Operator, Step
 from headwater.operators.words import fits_word, integers, to_words
 
 _LEAST_ROWS = 1_000
@@ -122,7 +123,7 @@ class PreAggregateOperator(Operator):
         shown = [f"{c.function}({c.argument or '*'})" for c in self._calls] or ["COUNT(*)"]
         return {"keys": list(self._keys), "aggregates": shown}
 
-    def step(self, state: Any, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+    def step(self, state: Any, inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step:
         (delta,) = inputs
         values = [_values_of(call, delta) for call in self._calls]
         if len(delta) and self.meter.is_due():

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from headwater.model.delta import Delta
 from headwater.model.functions import UserFunction
 from headwater.model.schema import Schema
-from headwater.operators.base import Operator, Step
+from headwater.model.time import BEGINNING
+from headwater.operators.base import Frontiers, Inputs, Operator, Step
 from headwater.operators.expression import Expressions
 
 
@@ -36,7 +36,7 @@ class ProjectOperator(Operator):
     def routing(self) -> tuple[tuple[str, ...] | None, ...]:
         return (None,)
 
-    def step(self, state: None, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+    def step(self, state: None, inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step:
         (delta,) = inputs
         columns = self._expressions.evaluate(delta.columns, len(delta))
         return Step(delta.with_columns(self.schema, columns), frontiers[0])

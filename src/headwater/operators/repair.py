@@ -11,8 +11,6 @@ from headwater.model.time import INFINITY
 from headwater.operators.known_rows import Intervals, first_of_each, sums
 from headwater.operators.pools import PoolOperator, PoolState
 
-RepairState = PoolState
-
 
 class RepairOperator(PoolOperator):
     """Changes of one row and start wait together until none of them takes away what is not there; then they pass as one

@@ -23,7 +23,7 @@ from headwater.model.delta import Delta
 from headwater.model.identity import Identity, is_recoverable, recover
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
-from headwater.operators.base import Operator, Step
+from headwater.operators.base import Frontiers, Inputs, Operator, Step
 from headwater.operators.row_elements import Elements, arrange, check_ends, columns_of, identity_of
 from headwater.state.buckets import ExpiryBuckets
 from headwater.state.columns import Columns, concat, concat_column, rows_of, take
@@ -120,7 +120,7 @@ class RowWindowOperator(Operator):
 
     # -- the step ---------------------------------------------------------------------------------------------------
 
-    def step(self, state: RowWindowState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+    def step(self, state: RowWindowState, inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step:
         delta, frontier = inputs[0], max(frontiers[0], state.frontier)
         check_ends(delta)
         arrived = columns_of(delta, self._partition) if len(delta) else None

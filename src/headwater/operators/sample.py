@@ -13,7 +13,7 @@ from headwater.model.arrays import Int64Array, UInt64Array
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY, round_up, saturating_add
-from headwater.operators.base import Operator, Routing, Step
+from headwater.operators.base import Frontiers, Inputs, Operator, Routing, Step
 from headwater.state.columns import Columns, concat, rows_of
 from headwater.state.manifest import Scalars, State
 from headwater.state.runs import TimeRuns
@@ -65,11 +65,11 @@ class SampleOperator(Operator):
     def describe(self) -> dict[str, object]:
         return {"period": self._period, "offset": self._offset, "speculative": self._speculative}
 
-    def step(self, state: SampleState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+    def step(self, state: SampleState, inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step:
         delta, frontier = inputs[0], max(frontiers[0], state.frontier)
         shown = max(frontier, state.shown)
         if self._speculative:
-            shown = max(shown, min(delta.largest_start(), INFINITY - 2) + 1)
+            shown = max(shown, min(max(reached, delta.largest_start()), INFINITY - 2) + 1)
         repaired = Delta.empty(self.schema)
         if state.shown > state.frontier:
             # What lies before the old frontier cannot change: rows that began before it cancel there by (row, start).
@@ -78,7 +78,7 @@ class SampleOperator(Operator):
         if (rows.weight < 0).any():
             rows = rows.consolidate()
         if shown == INFINITY:
-            rows = self._until_the_end(rows, delta.reached)
+            rows = self._until_the_end(rows, reached)
         result = Delta.concat(self.schema, [repaired, self._instants(rows, shown)])
         self._wait(state, self._from(rows, shown))
         state.frontier, state.shown = frontier, shown

@@ -19,7 +19,7 @@ from headwater.model.delta import Delta
 from headwater.model.identity import Identity, identify
 from headwater.model.schema import Field, Schema
 from headwater.model.time import BEGINNING, INFINITY, saturating_add
-from headwater.operators.base import Operator, Step
+from headwater.operators.base import Frontiers, Inputs, Operator, Step
 from headwater.operators.hop_window import instants
 from headwater.operators.row_elements import columns_of, identity_of
 from headwater.operators.sessions import Blocks, Joined, OpenSessions, Points
@@ -60,7 +60,7 @@ class SessionWindowOperator(Operator):
     """Every row of a chronon stream with the ends of its session, valid from the session's end on, for ever.
 
     A row at a session's end still continues it, so it is final once the frontier has passed its end. Strong: its rows go
-    out then, and are never taken back. Speculative: they go out when time has come to the end (``Delta.reached``), and
+    out then, and are never taken back. Speculative: they go out when time has come to the end (``reached``), and
     what later rows and retractions change, by joining sessions or splitting them, is repaired.
 
     Frontier: a row at or after f changes sessions that end at or after f, and no others. Strong: nothing before the end
@@ -99,12 +99,12 @@ class SessionWindowOperator(Operator):
 
     # -- the step ---------------------------------------------------------------------------------------------------
 
-    def step(self, state: SessionWindowState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+    def step(self, state: SessionWindowState, inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step:
         delta, frontier = inputs[0], max(frontiers[0], state.frontier)
         shown_before = frontier
         if self._speculative:
             # Where that is known, rows do not say how far time has come: it must be the same in all shards.
-            come = delta.reached if delta.reached > BEGINNING else delta.largest_start()
+            come = reached if reached > BEGINNING else delta.largest_start()
             shown_before = max(min(frontier, INFINITY - 1), come) + 1
         shown_before = max(shown_before, state.shown_before)
         fresh = self._take_fresh(state, delta, frontier)

@@ -10,8 +10,8 @@ import numpy as np
 from headwater.model.arrays import BoolArray, Int64Array
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
-from headwater.model.time import INFINITY
-from headwater.operators.base import Step
+from headwater.model.time import BEGINNING, INFINITY
+from headwater.operators.base import Frontiers, Inputs, Step
 from headwater.operators.known_rows import Intervals, sums
 from headwater.operators.pools import PoolOperator, PoolState
 
@@ -37,9 +37,9 @@ class SettleOperator(PoolOperator):
     def describe(self) -> dict[str, object]:
         return {"opened": self._opened}
 
-    def step(self, state: PoolState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+    def step(self, state: PoolState, inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step:
         if not self._opened:
-            return super().step(state, inputs, frontiers)
+            return super().step(state, inputs, frontiers, reached)
         if not state.rows:
             return Step(inputs[0], frontiers[0])
         before, state.frontier = state.frontier, INFINITY

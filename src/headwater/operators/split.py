@@ -14,7 +14,7 @@ from headwater.model.arrays import Int64Array, UInt64Array
 from headwater.model.delta import Delta
 from headwater.model.schema import Field, Schema
 from headwater.model.time import BEGINNING, INFINITY, saturating_add
-from headwater.operators.base import Operator, Step
+from headwater.operators.base import Frontiers, Inputs, Operator, Step
 from headwater.state.columns import Columns, concat, rows_of, take
 from headwater.state.manifest import Scalars, State
 from headwater.state.runs import TimeRuns
@@ -64,7 +64,7 @@ class SplitOperator(Operator):
     def describe(self) -> dict[str, object]:
         return {"length": self._length, "for_window": self._for_window}
 
-    def step(self, state: SplitState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+    def step(self, state: SplitState, inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step:
         delta, frontier = inputs[0], max(frontiers[0], state.frontier)
         first = self._first_piece(delta.start, state.frontier)
         cut = (delta.end > saturating_add(delta.start, self._length)) | (first != delta.start)

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.errors import StreamError
-from headwater.model.delta import Delta
 from headwater.model.schema import Field, Schema
-from headwater.operators.base import Operator, Step
+from headwater.model.time import BEGINNING
+from headwater.operators.base import Frontiers, Inputs, Operator, Step
 
 
 class StampOperator(Operator):
@@ -28,7 +28,7 @@ class StampOperator(Operator):
     def routing(self) -> tuple[tuple[str, ...] | None, ...]:
         return (None,)
 
-    def step(self, state: None, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+    def step(self, state: None, inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step:
         delta = inputs[0]
         endless = np.flatnonzero(delta.end - delta.start != 1)
         if len(endless):

@@ -14,7 +14,7 @@ import pyarrow as pa
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING
-from headwater.operators.base import Operator, Routing, Step
+from headwater.operators.base import Frontiers, Inputs, Operator, Routing, Step
 from headwater.operators.known_rows import KnownRows, payload_of
 from headwater.state.columns import Columns, take_column
 from headwater.state.manifest import Scalars, State
@@ -63,7 +63,7 @@ class StandingRowsOperator(Operator, Standing):
     def new_state(self, store: Store) -> StandingState:
         return StandingState(store, self.schema)
 
-    def step(self, state: StandingState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+    def step(self, state: StandingState, inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step:
         delta = inputs[0].consolidate()
         state.frontier = frontier = max(frontiers[0], state.frontier)
         touched = state.known.touch(delta, frontier)
@@ -108,6 +108,6 @@ class HandOverOperator(Operator):
     def new_state(self, store: Store) -> HandedOverState:
         return HandedOverState()
 
-    def step(self, state: HandedOverState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+    def step(self, state: HandedOverState, inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step:
         state.frontier = max(state.frontier, frontiers[0])
         return Step(inputs[0], frontiers[0])

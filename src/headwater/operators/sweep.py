@@ -28,7 +28,7 @@ from headwater.model.delta import Delta
 from headwater.model.identity import Identity, is_recoverable, recover
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
-from headwater.operators.base import EVERY_COLUMN, Operator, Routing, Step
+from headwater.operators.base import EVERY_COLUMN, Frontiers, Inputs, Operator, Routing, Step
 from headwater.operators.endpoints import Segments, Swept, both_ends
 from headwater.operators.key_routes import route_by_part
 from headwater.state.aging import AgingKeys
@@ -48,7 +48,7 @@ _NONE = np.empty(0, np.uint64)
 class SweepState(State):
     """Totals at the frontier and the endpoints still to come."""
 
-    scalars: ClassVar[Scalars] = {"frontier": min, "tau": max, "reached": max}
+    scalars: ClassVar[Scalars] = {"frontier": min, "tau": max}
     layouts = ("endpoints", "base", "holds", "aging", "recent", "unshown")
 
     def __init__(self, store: Store, *, speculative: bool) -> None:
@@ -60,7 +60,6 @@ class SweepState(State):
         self.recent = ExpiryBuckets(store) if speculative else None
         self.unshown = WaitingNews(store)
         self.tau = BEGINNING
-        self.reached = BEGINNING  # the largest start that a feeding operator has seen, if its rows do not all come here
 
     @property
     def rows(self) -> int:
@@ -156,10 +155,10 @@ class SweepOperator(Operator):
     def new_state(self, store: Store) -> SweepState:
         return SweepState(store, speculative=self._speculative)
 
-    def step(self, state: SweepState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+    def step(self, state: SweepState, inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step:
         frontier = max(min(frontiers), state.frontier)
         if self._speculative:
-            result = self._speculate(state, inputs, frontier)
+            result = self._speculate(state, inputs, frontier, reached)
         else:
             self.remember_rows(state, inputs)
             result = self._finish(state, inputs, frontier)
@@ -352,8 +351,8 @@ class SweepOperator(Operator):
 
     # -- speculative form -------------------------------------------------------------------------------------------
 
-    def _speculate(self, state: SweepState, inputs: tuple[Delta, ...], frontier: int) -> Step:
-        tau = max(state.tau, state.reached, min(frontier, INFINITY - 1), *(d.largest_start() for d in inputs))
+    def _speculate(self, state: SweepState, inputs: tuple[Delta, ...], frontier: int, reached: int) -> Step:
+        tau = max(state.tau, reached, min(frontier, INFINITY - 1), *(d.largest_start() for d in inputs))
         news = state.endpoints.between(state.tau + 1, tau + 1) if tau > state.tau else []
         news += state.unshown.take_all()
         passed = state.endpoints.advance(frontier)

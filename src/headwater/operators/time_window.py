@@ -12,7 +12,7 @@ from headwater.model.arrays import Int64Array
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY, saturating_add
-from headwater.operators.base import Operator, Step
+from headwater.operators.base import Frontiers, Inputs, Operator, Step
 
 _MOST_STEPS = 1_000_000
 _MOST_ROWS = 50_000_000
@@ -37,7 +37,7 @@ class TimeWindowOperator(Operator):
     def describe(self) -> dict[str, object]:
         return {"size": self._size, "slide": self._slide}
 
-    def step(self, state: None, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+    def step(self, state: None, inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step:
         delta, frontier = inputs[0], frontiers[0]
         if BEGINNING < frontier < INFINITY:
             frontier = int(self._begins(np.array([frontier]))[0])

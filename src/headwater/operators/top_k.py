@@ -20,7 +20,7 @@ from headwater.model.delta import Delta
 from headwater.model.identity import Identity
 from headwater.model.schema import Field, Schema
 from headwater.model.time import BEGINNING, INFINITY
-from headwater.operators.base import Operator, Step
+from headwater.operators.base import Frontiers, Inputs, Operator, Step
 from headwater.operators.row_endpoints import PendingEndpoints, RecentEndpoints, RowEndpoints, identity_of
 from headwater.operators.sort_order import SortColumn
 from headwater.operators.top_rows import Shown, TopRows
@@ -128,9 +128,13 @@ class TopKOperator(Operator):
 
     # -- the step ---------------------------------------------------------------------------------------------------
 
-    def step(self, state: TopKState, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+    def step(self, state: TopKState, inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step:
         delta, frontier = inputs[0], max(frontiers[0], state.frontier)
-        results = (self._speculate if self._speculative else self._finish)(state, delta, frontier)
+        results = (
+            self._speculate(state, delta, frontier, reached)
+            if self._speculative
+            else self._finish(state, delta, frontier)
+        )
         state.frontier = frontier
         if frontier == INFINITY:
             state.clear()
@@ -169,10 +173,10 @@ class TopKOperator(Operator):
             results.append(self._output(state.first.still_open()))
         return results
 
-    def _speculate(self, state: TopKState, delta: Delta, frontier: int) -> list[Delta]:
+    def _speculate(self, state: TopKState, delta: Delta, frontier: int, reached: int) -> list[Delta]:
         """Speculative form: the answer up to tau with the news, less the one without."""
         assert state.recent is not None
-        tau = max(state.tau, min(frontier, INFINITY - 1), delta.largest_start())
+        tau = max(state.tau, min(frontier, INFINITY - 1), reached, delta.largest_start())
         news = [state.endpoints.between(state.tau + 1, tau + 1, self._none), state.take_unshown(self._none)]
         passed = state.endpoints.advance(frontier, self._none)
         arrived, later = self._endpoints(delta, [(state.frontier, tau + 1), (frontier, INFINITY)])

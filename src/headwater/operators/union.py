@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
-from headwater.operators.base import Operator, Step
+from headwater.model.time import BEGINNING
+from headwater.operators.base import Frontiers, Inputs, Operator, Step
 
 
 class UnionOperator(Operator):
@@ -23,7 +24,7 @@ class UnionOperator(Operator):
     def routing(self) -> tuple[tuple[str, ...] | None, ...]:
         return (None, None)
 
-    def step(self, state: Any, inputs: tuple[Delta, ...], frontiers: tuple[int, ...]) -> Step:
+    def step(self, state: Any, inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step:
         typed = [
             d.with_columns(self.schema, [_as(c, f.type) for c, f in zip(d.columns, self.schema, strict=True)])
             for d in inputs

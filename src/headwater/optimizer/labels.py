@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from headwater.algebra import nodes as n
-from headwater.algebra.expressions import plain_column
+from headwater.algebra.expressions import plain_column, renamed
 from headwater.model.time import INFINITY, MICROSECONDS
 
 _UNITS = [(name, length) for name, length in reversed(MICROSECONDS.items()) if name != "WEEK"]
@@ -91,7 +91,8 @@ def _offset(step: int, offset: int, *, timed: bool) -> str:
 def _join(plan: n.Join) -> str:
     on = [f"{a} = {b}" for a, b in plan.keys]
     if plan.residual is not None:
-        on.append(_plain(plan.residual.sql).replace("l.", "").replace("r.", ""))
+        columns = {name: name[2:] for name in plan.residual.columns}  # without l. and r.
+        on.append(_plain(renamed(plan.residual, columns).sql))
     if not on:
         return f"{'Cross' if plan.kind is n.JoinKind.INNER else plan.kind.value.capitalize()} join"
     return f"{plan.kind.value.capitalize()} join on {' AND '.join(on)}"

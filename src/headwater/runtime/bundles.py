@@ -76,7 +76,7 @@ class Bundle:
 
 
 def pack(bundle: Bundle, folder: str | None) -> bytes:
-    """The bytes that travel: the bundle, or where it is ("" as first byte tells them apart)."""
+    """The bytes that travel: the bundle after a byte 0, or after a byte 1 the name of the file that it is in."""
     data = bundle.encode()
     if folder is None or len(data) < _BY_FILE:
         return b"\0" + data

@@ -22,7 +22,7 @@ Earlier = Mapping[str, Mapping[int, int]]
 def reached(
     graph: Graph, node: Node, scope: Collection[str], frontiers: Newest, newest: Newest, earlier: Earlier
 ) -> int:
-    """For ``Delta.reached`` of a node that serves queries over the streams of ``scope``.
+    """For ``reached`` of a node that serves queries over the streams of ``scope``.
 
     An operator shows what it knows up to there. A block lets rows pass up to there: those made of what its streams brought
     by then. For a finalize it is where its own streams' past is closed: a stream that lags behind is not cut off by others.

@@ -91,9 +91,6 @@ class StateCache:
         while self._most is not None and len(self._states) > self._most:
             self._states.popitem(last=False)
 
-    def peek(self, place: tuple[str, str, int]) -> Any:
-        return self._states.get(place, ("", None))[1]
-
     def copy(self, keys: Mapping[str, str]) -> None:
         """States of the old keys also under the new ones: ``keys`` says which is which."""
         for (place, key, shard), (version, state) in list(self._states.items()):
@@ -244,10 +241,8 @@ class Stage:
             self._promised[node.id] = record["promised"] if record is not None else BEGINNING
             if newcomers and isinstance(operator, Standing):  # what comes in this tick they see by themselves
                 self._handed |= dict.fromkeys(newcomers, operator.standing(self._states[node.id]))
-        for delta in deltas:
-            delta.reached = reached_
         went, frontier = 0, BEGINNING
-        portions = operator.portions(self._states[node.id], deltas, frontiers, self._ahead)
+        portions = operator.portions(self._states[node.id], deltas, frontiers, self._ahead, reached_)
         while True:
             try:
                 ahead, waits = legal_part(next(portions), self._promised[node.id])
@@ -270,7 +265,6 @@ class Stage:
         delta = held[-1]
         if any(map(len, held[:-1])):
             delta = Delta.concat(node.schema, held).consolidate()
-        delta.reached = reached_
         self._promised[node.id] = frontier = max(frontier, self._promised[node.id])
         self._heard[node.id] = heard
         took = time.perf_counter() - began - (self._elsewhere - elsewhere)

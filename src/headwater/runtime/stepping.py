@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -137,6 +137,11 @@ class StepRunner:
             self._records = reshard(self.layout, kept, shards, FileStore(self._folder / "segments"))
         self._shards, self._executor = shards, LocalExecutor()
 
+    @property
+    def records(self) -> Records:
+        """As of the last tick."""
+        return self._records
+
     def counts(self, what: str) -> int:
         """What all operators have counted of something, as "forgotten" rows."""
         kept = [record for its in self._records.values() for record in its.values()]
@@ -166,6 +171,19 @@ class StepRunner:
         result = self._executor.run(job)
         self._records, self._constants, self.known = merged(self._records, result.records), {}, result.known
         return result
+
+
+def by_hand(
+    plans: Mapping[str, Plan],
+    *,
+    speculative: bool = False,
+    consistency: Consistency | None = None,
+    opens: bool = False,
+    **how: Any,
+) -> StepRunner:
+    """A runner of plans by name, all at one level; ``how`` as for ``StepRunner``."""
+    level = consistency or (MIDDLE if speculative else STRONG)
+    return StepRunner([Stepped(name, plan, consistency=level, opens=opens) for name, plan in plans.items()], **how)
 
 
 def _read(part: Staged) -> Delta:

@@ -12,7 +12,7 @@ from headwater.kernels.checksum import checksum
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
-from headwater.runtime.inprocess import Runner
+from headwater.runtime.stepping import by_hand
 
 _FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX", "VAR_SAMP", "MEDIAN", "ARRAY_AGG")
 
@@ -67,7 +67,7 @@ def warm_up() -> None:
             left = n.Source("l", Schema.of(k=key_type, x="DOUBLE", i="INT"), revisable=revisable)
             right = n.Source("r", Schema.of(rk=key_type, rx="DOUBLE", ri="INT"), revisable=revisable)
             for speculative in (False, True):
-                runner = Runner(_plans(left, right), speculative=speculative)
+                runner = by_hand(_plans(left, right), speculative=speculative)
                 for tick in range(4):
                     rows = [((k, 1.5, 2), 3 * tick + i, 3 * tick + i + 1, 1) for i, k in enumerate(keys)]
                     deltas = {s.name: Delta.from_rows(s.schema, rows) for s in (left, right)}

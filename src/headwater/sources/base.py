@@ -122,15 +122,11 @@ class Source(ABC):
         """A streaming DataFrame of rows as they come; None for a source that is asked for splits."""
         return None
 
-    def native_batch(self, spark: SparkSession, splits: Sequence[Split]) -> DataFrame | None:
-        """The rows of these splits as a batch DataFrame that Spark reads by itself, if it can (stateless queries)."""
-        return None
-
     suits_spark: bool = False
     """Is there a ``spark_batch``?"""
 
     def spark_batch(self, spark: SparkSession, splits: Sequence[Split], time: str) -> SparkBatch | None:
-        """The same, where Spark reads them as fast as tasks do.
+        """The rows of these splits as a DataFrame, where Spark reads the same rows, and as fast as tasks do.
 
         Malformed rows are left in. A TIMESTAMP is the one of Spark's that has a zone; the session's must be UTC.
         """

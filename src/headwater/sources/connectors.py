@@ -227,5 +227,3 @@ _FUNCTIONS: dict[str, Make] = {
     "memory": _memory,
     "push": _push,
 }
-SOURCE_FUNCTIONS = tuple(_FUNCTIONS)
-"""Their names."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 from attrs import evolve, frozen
 
 from headwater.model.schema import Schema
-from headwater.sources.base import Malformed, Piece, Reader, Split
+from headwater.sources.base import Piece, Reader, Split
 from headwater.sources.conform import UnfitError, find_columns, missing_columns
 from headwater.sources.csv_text import CsvText, ParsedText
 from headwater.sources.file_formats import NO_COLUMNS, FileFormat
@@ -22,10 +22,9 @@ from headwater.sources.line_blocks import (
     sampled_row_bytes,
 )
 from headwater.sources.malformed import bad_rows, unreadable
-from headwater.sources.spark_types import guarded, spark_type
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    pass
 
 
 @frozen
@@ -52,45 +51,6 @@ class CsvFormat(FileFormat):
 
     def row_bytes(self, path: str) -> float | None:
         return sampled_row_bytes(path, self.header)
-
-    def native(
-        self, spark: SparkSession, paths: Sequence[str], schema: Schema, malformed: Malformed
-    ) -> DataFrame | None:
-        """Spark takes columns by their place, so all files must have one header; own patterns are read by us only."""
-        text = CsvText(schema, self.delimiter, self.null, self.formats, self.multiline)
-        headers = {tuple(text.header(first_line(path))) if self.header else schema.names for path in paths}
-        if len(headers) != 1 or self.formats:
-            return None
-        (names,) = headers
-        try:
-            places = find_columns(names, schema)
-        except UnfitError:
-            return None
-        return guarded(self._spark_read(spark, paths, schema, names, places), schema)
-
-    def _spark_read(
-        self, spark: SparkSession, paths: Sequence[str], schema: Schema, names: Sequence[str], places: Sequence[int]
-    ) -> DataFrame:
-        from pyspark.sql import functions, types
-
-        declared = dict(zip(places, schema, strict=True))
-        columns = [
-            types.StructField(f"c{i}", spark_type(declared[i].type) if i in declared else types.StringType())
-            for i in range(len(names))
-        ]
-        reading = spark.read.schema(types.StructType(columns)).options(
-            header=self.header,
-            sep=self.delimiter,
-            nullValue=self.null,
-            emptyValue="",
-            mode="FAILFAST",
-            multiLine=self.multiline,
-            escape='"',
-            ignoreLeadingWhiteSpace=False,
-            ignoreTrailingWhiteSpace=False,
-        )
-        frame = reading.csv(list(paths))
-        return frame.select(*(functions.col(f"c{p}").alias(f.name) for p, f in zip(places, schema, strict=True)))
 
 
 @frozen

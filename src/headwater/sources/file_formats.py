@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from headwater.model.schema import Schema
-from headwater.sources.base import Malformed, Reader, Split
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+from headwater.sources.base import Reader, Split
 
 CUT_ROWS = 500_000
 """About so many rows a task reads at once."""
@@ -42,9 +38,3 @@ class FileFormat(ABC):
     @abstractmethod
     def row_bytes(self, path: str) -> float | None:
         """How many bytes of the file a row takes, about; None if that cannot be seen."""
-
-    def native(
-        self, spark: SparkSession, paths: Sequence[str], schema: Schema, malformed: Malformed
-    ) -> DataFrame | None:
-        """The files as Spark reads them by itself; None if it would read something else than we do."""
-        return None

@@ -24,7 +24,7 @@ from headwater.sources.parquet_files import ParquetFormat
 from headwater.state.store import Store
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 log = logging.getLogger("headwater")
 _COUNTED = 200
@@ -81,13 +81,6 @@ class FileSource(Source):
         self._waiting: deque[FoundFile] = deque()
 
     # -- Spark -------------------------------------------------------------------------------------------------------
-
-    def native_batch(self, spark: SparkSession, splits: Sequence[Split]) -> DataFrame | None:
-        """Spark's own reading, where it finds the same rows and fails where we do."""
-        paths = _whole_files(splits)
-        if self.malformed != "fail" or not paths or not self._plain:
-            return None
-        return self.format.native(spark, paths, self.schema, self.malformed)
 
     def spark_batch(self, spark: SparkSession, splits: Sequence[Split], time: str) -> SparkBatch | None:
         """Only parquet: texts are parsed faster by tasks."""

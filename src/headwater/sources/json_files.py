@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
@@ -11,16 +11,15 @@ from attrs import frozen
 
 from headwater.language.changes import element_columns
 from headwater.model.schema import Schema
-from headwater.sources.base import Malformed, Piece, Reader, Split
+from headwater.sources.base import Piece, Reader, Split
 from headwater.sources.conform import missing_columns
 from headwater.sources.csv_files import as_far_as_whole, piece_of
 from headwater.sources.file_formats import NO_COLUMNS, FileFormat
 from headwater.sources.json_text import JsonText
 from headwater.sources.line_blocks import cut_lines, read_blocks, sampled_row_bytes
-from headwater.sources.spark_types import guarded, spark_schema
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    pass
 
 _ELEMENTS = frozenset(element_columns(timestamps=True).names)
 _SOME = 1 << 16
@@ -42,14 +41,6 @@ class JsonFormat(FileFormat):
 
     def row_bytes(self, path: str) -> float | None:
         return sampled_row_bytes(path, header=False)
-
-    def native(
-        self, spark: SparkSession, paths: Sequence[str], schema: Schema, malformed: Malformed
-    ) -> DataFrame | None:
-        if self.formats:
-            return None
-        reading = spark.read.schema(spark_schema(schema)).options(mode="FAILFAST")
-        return guarded(reading.json(list(paths)), schema)
 
 
 @frozen

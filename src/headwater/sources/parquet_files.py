@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
@@ -11,15 +11,14 @@ from attrs import frozen
 
 from headwater.errors import InputError
 from headwater.model.schema import Schema
-from headwater.sources.base import Malformed, Piece, Reader, Split
+from headwater.sources.base import Piece, Reader, Split
 from headwater.sources.conform import UnfitError, find_columns, missing_columns
 from headwater.sources.file_formats import NO_COLUMNS, FileFormat
 from headwater.sources.file_system import open_file
 from headwater.sources.malformed import unreadable
-from headwater.sources.spark_types import guarded, spark_schema
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    pass
 
 BATCH_ROWS = 131_072
 
@@ -54,24 +53,6 @@ class ParquetFormat(FileFormat):
         groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
         packed = sum(g.column(i).total_compressed_size for g in groups for i in range(g.num_columns))
         return packed / metadata.num_rows
-
-    def native(
-        self, spark: SparkSession, paths: Sequence[str], schema: Schema, malformed: Malformed
-    ) -> DataFrame | None:
-        """Only files with exactly these columns: for others Spark gives NULL where we say what is wrong."""
-        for path in paths:
-            try:
-                with open_file(path) as file:
-                    found = pq.read_schema(file)
-                    same = all(
-                        found.field(place).type == f.type and found.field(place).name == f.name
-                        for f, place in zip(schema, find_columns(found.names, schema), strict=True)
-                    )
-            except (UnfitError, pa.ArrowException):
-                return None
-            if not same:
-                return None
-        return guarded(spark.read.schema(spark_schema(schema)).parquet(*paths), schema)
 
 
 @frozen

@@ -10,7 +10,6 @@ from headwater.errors import InputError
 from headwater.model.schema import Field, Schema, sql_name
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import DataType, StructType
 
 _SPARK_NAMES = {"TIMESTAMP": "TIMESTAMP_NTZ"}
@@ -75,58 +74,6 @@ def arrow_type(type_: DataType, place: str) -> pa.DataType:
 def schema_of(found: StructType) -> Schema:
     """The columns of a DataFrame as a stream's."""
     return Schema(tuple(Field(f.name, arrow_type(f.dataType, f.name), f.nullable) for f in found.fields))
-
-
-def in_utc(frame: DataFrame) -> DataFrame:
-    """Every TIMESTAMP of Spark's, also inside arrays and structs, as the same instant in UTC without a zone.
-
-    A plain cast would give the local time of the session's zone instead.
-    """
-    from pyspark.sql import functions
-
-    chosen = [
-        _in_utc(functions.col(f"`{f.name.replace('`', '``')}`"), f.dataType).alias(f.name) for f in frame.schema.fields
-    ]
-    return frame.select(*chosen)
-
-
-def _in_utc(column: Column, type_: DataType) -> Column:
-    from pyspark.sql import functions, types
-
-    if isinstance(type_, types.TimestampType):
-        seconds = functions.unix_micros(column).cast("decimal(20,0)") / functions.lit(1_000_000).cast("decimal(7,0)")
-        since = functions.make_dt_interval(secs=seconds.cast("decimal(18,6)"))
-        return functions.lit("1970-01-01").cast("timestamp_ntz") + since
-    if isinstance(type_, types.ArrayType) and _has_zone(type_):
-        return functions.transform(column, lambda item: _in_utc(item, type_.elementType))
-    if isinstance(type_, types.StructType) and _has_zone(type_):
-        parts = [_in_utc(column.getField(f.name), f.dataType).alias(f.name) for f in type_.fields]
-        return functions.when(column.isNotNull(), functions.struct(*parts))
-    return column
-
-
-def _has_zone(type_: DataType) -> bool:
-    from pyspark.sql import types
-
-    if isinstance(type_, types.ArrayType):
-        return _has_zone(type_.elementType)
-    if isinstance(type_, types.StructType):
-        return any(_has_zone(f.dataType) for f in type_.fields)
-    return isinstance(type_, types.TimestampType)
-
-
-def guarded(frame: DataFrame, schema: Schema) -> DataFrame:
-    """NOT NULL is held to: Spark itself forgets it when it reads files."""
-    from pyspark.sql import functions
-
-    chosen = []
-    for field in schema:
-        column = functions.col(f"`{field.name.replace('`', '``')}`")
-        if not field.nullable:
-            problem = functions.raise_error(functions.lit(f'BAD_ROW: column "{field.name}" is NOT NULL'))
-            column = functions.coalesce(column, problem.cast(spark_type(field.type)))
-        chosen.append(column.alias(field.name))
-    return frame.select(*chosen)
 
 
 def _instead(type_: DataType) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -24,12 +25,10 @@ from headwater.model.element import Adjust, Element, Insert, Stable
 from headwater.model.history import History, show
 from headwater.model.time import BEGINNING, INFINITY, render
 from headwater.model.validity import StreamValidator
-from headwater.runtime.inprocess import Runner
-from headwater.runtime.stepping import Stepped, StepRunner
-from headwater.state.store import FileStore, Store
+from headwater.runtime.stepping import StepRunner, by_hand
 from headwater.testing.choices import Choices, Dice
 from headwater.testing.generate import Case, Streams, StreamShape, cut, reorder, shift, whole, with_ghosts
-from headwater.testing.kept import restart, saved_segments
+from headwater.testing.kept import saved_segments
 from headwater.testing.oracle import Inputs, expected_histories
 from headwater.testing.shape import is_exact, is_prompt, period, sources
 from headwater.testing.timeline import render_timeline
@@ -63,8 +62,8 @@ class Trial:
     """Ticks after which all state is saved and read back elsewhere, and on how many shards it goes on."""
     block: Consistency | None = field(default=None)
     """A level between strong and middle."""
-    in_levels: bool = False
-    """Cut into levels as on Spark, and every tick into portions of a few rows?"""
+    in_portions: bool = False
+    """Is every tick cut into portions of a few rows?"""
     opens: bool = False
     """Do final rows go out with an open end (EMIT ON START)?"""
 
@@ -126,7 +125,7 @@ def _before(trial: Trial) -> Streams:
 # -- the trials -----------------------------------------------------------------------------------------------------
 
 
-KINDS = ("as given", "reordered", "ghosts", "2 shards", "5 shards", "levels", "later", "files", "restarted", "block")
+KINDS = ("as given", "reordered", "ghosts", "2 shards", "5 shards", "portions", "later", "files", "restarted", "block")
 
 
 def _trials(case: Case, kinds: Sequence[str]) -> Iterator[Trial]:
@@ -165,7 +164,7 @@ def _trial(case: Case, dice: Choices, name: str, *, speculative: bool, look: boo
     elif name == "later":
         later = _FAR - _FAR % period(case.plan)
         streams = {n: shift(s, later) for n, s in streams.items()}
-    shards = dice.pick([1, 3]) if name == "block" else {"2 shards": 2, "5 shards": 5, "levels": 3}.get(name, 1)
+    shards = dice.pick([1, 3]) if name == "block" else {"2 shards": 2, "5 shards": 5, "portions": 3}.get(name, 1)
     ticks = _ticks(dice, streams)
     restarts: dict[int, int] = {}
     if name == "restarted":
@@ -178,8 +177,8 @@ def _trial(case: Case, dice: Choices, name: str, *, speculative: bool, look: boo
     if speculative and (name == "block" or (name == "restarted" and dice.chance(50))):
         # So much is remembered that nothing is forgotten: then the history is that of any other level.
         block, look_at = Consistency(Level.BLOCK, dice.integer(1, 8), dice.pick([INFINITY, _LONG])), None
-    in_levels = name == "levels" or (name == "block" and dice.chance(50))
-    return Trial(name, ticks, speculative, shards, on_files, later, look_at, restarts, block, in_levels)
+    in_portions = name == "portions" or (name == "block" and dice.chance(50))
+    return Trial(name, ticks, speculative, shards, on_files, later, look_at, restarts, block, in_portions)
 
 
 def _ticks(dice: Choices, streams: Streams) -> list[Tick]:
@@ -204,26 +203,22 @@ class _Run:
     def check(self, expected: History) -> None:
         if self.trial.on_files:
             with tempfile.TemporaryDirectory() as folder:
-                self._check(expected, self._runner(FileStore(folder)))
+                self._check(expected, self._runner(Path(folder)))
         else:
             self._check(expected, self._runner(None))
 
-    def _runner(self, store: Store | None) -> Runner | StepRunner:
-        if self.trial.in_levels:
-            query = Stepped("q", self.plan, consistency=self.trial.consistency, opens=self.trial.opens)
-            return StepRunner([query], shards=self.trial.shards, portion=4)
-        level = self.trial.consistency
-        opens = self.trial.opens
-        return Runner({"q": self.plan}, consistency=level, store=store, shards=self.trial.shards, opens=opens)
+    def _runner(self, folder: Path | None) -> StepRunner:
+        trial = self.trial
+        how = {"shards": trial.shards, "folder": folder, "portion": 4 if trial.in_portions else None}
+        return by_hand({"q": self.plan}, consistency=trial.consistency, opens=trial.opens, **how)
 
-    def _check(self, expected: History, runner: Runner | StepRunner) -> None:
+    def _check(self, expected: History, runner: StepRunner) -> None:
         for i, tick in enumerate(self.trial.ticks):
             self._tick(runner, tick, f"tick {i}")
             if i == self.trial.look_at and self.so_far is not None:
                 self._compare_so_far(self.so_far)
             if i in self.trial.restarts:
-                assert isinstance(runner, Runner)
-                restart(runner, self.trial.restarts[i])
+                runner.restart(self.trial.restarts[i])
         end = dict.fromkeys(self.frontiers, (Stable(INFINITY),))
         self._tick(runner, end, "the end")
         if self.validator.frontier != INFINITY:
@@ -231,12 +226,12 @@ class _Run:
         kept = runner.buffered().rows
         if kept:
             raise CheckError(f"{kept} rows are still kept after the end")
-        if isinstance(runner, Runner) and (left := saved_segments(runner)):
+        if left := saved_segments(runner):
             raise CheckError(f"segments are still kept after the end: {', '.join(left)}")
         answer = self._history("the end")
         self._compare(answer.shift(-self.trial.later) if self.trial.later else answer, expected, "at the end")
 
-    def _tick(self, runner: Runner | StepRunner, tick: Tick, name: str) -> None:
+    def _tick(self, runner: StepRunner, tick: Tick, name: str) -> None:
         deltas = {n: whole(self.schemas[n], part) for n, part in tick.items()}
         for n, part in tick.items():
             self.frontiers[n] = max([self.frontiers[n], *(e.at for e in part if isinstance(e, Stable))])

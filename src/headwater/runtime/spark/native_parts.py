@@ -10,14 +10,18 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
+import pyarrow as pa
+
 from headwater.algebra import nodes as n
-from headwater.model.schema import START, Schema
+from headwater.algebra.properties import is_chronon
+from headwater.model.schema import RESERVED, START, Schema
 from headwater.operators.base import Operator
 from headwater.operators.granularity import GranularityOperator
 from headwater.operators.hop_window import HopWindowOperator
 from headwater.operators.time_window import TimeWindowOperator
+from headwater.runtime.spark.expressions import to_spark
 from headwater.runtime.spark.live_columns import read_columns
-from headwater.runtime.spark.prefix import is_native, narrowed
+from headwater.runtime.spark.spark_values import NotNativeError, spark_type
 
 CARRIED = f"{START} "
 """How the names of columns begin that are there on the way only."""
@@ -81,16 +85,52 @@ def _covers(plan: n.Plan, parts: Collection[n.Plan], stream: str) -> bool:
     return all(_covers(child, parts, stream) for child in plan.inputs)
 
 
+def narrowed(plan: n.Plan, wanted: frozenset[str]) -> n.Plan:
+    """Only the columns that are read; where rows are only counted, one that is cheap to carry."""
+    names = [f.name for f in plan.schema if f.name in wanted]
+    if not names:
+        names = [min(plan.schema, key=lambda f: _width(f.type)).name] if len(plan.schema) else []
+    if len(names) == len(plan.schema):
+        return plan
+    return n.Project(plan, tuple((f.name, _column(f.name, f.type)) for f in plan.schema.select(names)))
+
+
+def _width(type_: pa.DataType) -> int:
+    return type_.bit_width if pa.types.is_primitive(type_) else 1_000
+
+
+def _column(name: str, type_: pa.DataType) -> n.Scalar:
+    escaped = name.replace('"', '""')
+    return n.Scalar(f'"{escaped}"', type_, (name,))
+
+
 def is_row_wise(plan: n.Plan, streams: Collection[str]) -> bool:
     """Does each row of one of the streams give one row or none, computed in Spark?"""
+    if not _suits(plan.schema):
+        return False
     match plan:
         case n.Source(name=name, chronons=chronons, revisable=revisable):
-            return name in streams and chronons and not revisable and is_native(plan) and _is_free(plan)
-        case n.Filter(input=below) | n.Project(input=below) | n.Stamp(input=below):
-            return is_row_wise(below, streams) and is_native(plan) and _is_free(plan)
-        case n.TimeWindow(input=below) | n.Granularity(input=below):
-            return is_row_wise(below, streams) and is_native(plan)
+            return name in streams and chronons and not revisable
+        case n.Filter(input=below, predicate=predicate):
+            return is_row_wise(below, streams) and to_spark(predicate, below.schema) is not None
+        case n.Project(input=below, expressions=expressions):
+            return is_row_wise(below, streams) and all(to_spark(e, below.schema) is not None for _, e in expressions)
+        case n.TimeWindow(input=below) | n.Stamp(input=below):
+            return is_row_wise(below, streams) and is_chronon(below)
+        case n.Granularity(input=below):
+            return is_row_wise(below, streams)
     return False
+
+
+def _suits(schema: Schema) -> bool:
+    """Names that differ by more than case, none of them that of a column that is carried along, and types that Spark has."""
+    names = {name.casefold() for name in (*schema.names, *RESERVED)}
+    try:
+        for type_ in schema.types:
+            spark_type(type_)
+    except NotNativeError:
+        return False
+    return len(names) == len(schema) + len(RESERVED) and not any(name.startswith(CARRIED) for name in names)
 
 
 def is_stateless(plan: n.Plan) -> bool:
@@ -98,11 +138,6 @@ def is_stateless(plan: n.Plan) -> bool:
     streams = [node.name for node in plan.walk() if isinstance(node, n.Source)]
     windows = any(isinstance(node, (n.TimeWindow, n.Granularity)) for node in plan.walk())
     return len(streams) == 1 and not windows and is_row_wise(plan, streams)
-
-
-def _is_free(plan: n.Plan) -> bool:
-    """Has no column the name of one that is carried along?"""
-    return not any(name.casefold().startswith(CARRIED) for name in plan.schema.names)
 
 
 def chain(part: n.Plan) -> list[n.Plan]:
