@@ -307,7 +307,7 @@ def test_a_failing_function_is_named(attribute: str, message: str, detail: str, 
         with pytest.raises(HeadwaterError) as caught:
             run(plan, [(1, 2.0), (2, 3.0)])
         assert caught.value.code == "EXPRESSION_FAILED"
-        assert caught.value.message == message
+        assert caught.value.message == f'query "q": {message}'
         assert detail in caught.value.detail
 
 
@@ -414,7 +414,7 @@ def test_a_failing_aggregate_is_named(attribute: str, detail: str):
     plan = bind_script(f"{STREAMS} {declared} SELECT total(x) AS v FROM s").result.plan
     with pytest.raises(HeadwaterError) as caught:
         run(plan, [(1, 2.0)])
-    assert caught.value.message == 'aggregate function "TOTAL" failed'
+    assert caught.value.message == 'query "q": aggregate function "TOTAL" failed'
     assert detail in caught.value.detail
 
 
