@@ -114,7 +114,7 @@ def _made(
             except StreamError:
                 raise  # it names the stream whose rows are wrong, whoever reads them
             except HeadwaterError as problem:
-                raise problem.of(layout.graph.whose(i)) from problem
+                raise problem.of(layout.graph.whose(i)) from problem.__cause__
             rows = sum(map(len, inputs))
             worked = Worked(rows, len(made[i]), time.perf_counter() - began)
             out.worked[node.key] = worked.plus(out.worked.get(node.key, Worked(0, 0, 0.0)))

@@ -253,7 +253,7 @@ class Stage:
             except StreamError:
                 raise  # it names the stream whose rows are wrong, whoever reads them
             except HeadwaterError as problem:
-                raise problem.of(self._layout.graph.whose(node.id)) from problem
+                raise problem.of(self._layout.graph.whose(node.id)) from problem.__cause__
             held.append(waits)
             went += len(ahead)
             if len(ahead):
