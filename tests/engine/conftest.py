@@ -11,8 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from engine_market import outcome, run_market
-
-from headwater.testing.crash import preload
+from tests.crash import preload
 
 preload("engine_warm")
 

@@ -26,6 +26,7 @@ from engine_market import (
     state,
 )
 from pyarrow import fs
+from tests.crash import Crash, in_child
 
 import headwater as hw
 from headwater.errors import InputError, StateError
@@ -33,7 +34,6 @@ from headwater.runtime import points
 from headwater.runtime.checkpoint import Checkpoint
 from headwater.state.filesystem import Folder
 from headwater.state.sealed import seal, unseal
-from headwater.testing.crash import Crash, in_child
 
 # -- shards -----------------------------------------------------------------------------------------------------------
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from engine_market import STEPS, check, run_market, run_market_part_by_part
+from tests.crash import ANY_CALL, ANY_POINT, Crash, in_child
 
 from headwater.runtime import points
 from headwater.testing.cases import fresh, scaled
-from headwater.testing.crash import ANY_CALL, ANY_POINT, Crash, in_child
 
 CALLS = 1_500_000
 """About so many calls of functions a whole run has."""

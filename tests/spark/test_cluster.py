@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 from headwater.runtime.spark import ship
 from headwater.runtime.spark.session import open_session
-from headwater.testing.cluster import Cluster
+from tests.cluster import Cluster
 
 folder = Path(sys.argv[1])
 (folder / "modules" / "users_package").mkdir(parents=True)

@@ -22,6 +22,7 @@ import pytest
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent / "engine")]
 
 from engine_market import answers, by_tick, diverted, garbage, open_market, run_market, state  # noqa: E402
+from tests.crash import ANY_POINT, Crash, in_child  # noqa: E402
 
 import headwater as hw  # noqa: E402
 from headwater.errors import HeadwaterError, StateError  # noqa: E402
@@ -29,7 +30,6 @@ from headwater.runtime import points  # noqa: E402
 from headwater.runtime.spark.session import SessionHandle  # noqa: E402
 from headwater.runtime.spark.ship import modules  # noqa: E402
 from headwater.testing.cases import fresh, scaled  # noqa: E402
-from headwater.testing.crash import ANY_POINT, Crash, in_child  # noqa: E402
 
 STEPS = 3
 SPARK = {"runner": "spark", "master": "local[2]", "shards": 2, "small_tick": 0, "steps": STEPS, "apart": True}

@@ -16,7 +16,7 @@ SOURCES = Path(headwater.__file__).resolve().parents[1]
 PROGRAM = """
 import json, sys
 import headwater as hw
-from headwater.testing.cluster import Cluster
+from tests.cluster import Cluster
 
 STREAMS = '''
     CREATE STREAM bid (auction BIGINT, bidder BIGINT, price BIGINT, ts TIMESTAMP)

@@ -34,7 +34,7 @@ _preloaded = [
     "headwater.engine",
     "headwater.sources.connectors",
     "headwater.sinks.file_sink",
-    "headwater.testing.crash",
+    "tests.crash",
 ]
 
 
