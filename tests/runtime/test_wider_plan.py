@@ -91,8 +91,6 @@ INEXACT = [
         "SHIFTRIGHT(i, 40)",
         "~i",
         "i & 7",
-        "HASH(i)",
-        "BIT_COUNT(i)",
         "HEX(i)",
         "SQRT(i)",
         "d / 3",
