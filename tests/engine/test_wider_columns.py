@@ -216,8 +216,14 @@ DECLARED = "k INT, f FLOAT, d DECIMAL(8,2), day DATE, at INT"
         (
             "f FLOAT",
             "f DOUBLE",
-            "SELECT k FROM s [ROWS 2] WHERE f > 0.1",
-            'The values of "f" > 0.1 may differ between FLOAT',
+            "SELECT k FROM s [ROWS 2] WHERE f < 0.5",
+            'The values of "f" < 0.5 may differ between FLOAT',
+        ),
+        (
+            "k INT",
+            "k BIGINT",
+            "SELECT a.k FROM s [ROWS 2] a JOIN (SELECT k * 1L AS l FROM s) b ON a.k = b.l",
+            "put together in",
         ),
         ("k INT", "k BIGINT", "SELECT ~k AS k FROM s [ROWS 2]", "may differ between INT and BIGINT."),
     ],
