@@ -161,7 +161,7 @@ def test_every_operator_goes_on_with_wider_columns(level: str, share: int, tmp_p
 @pytest.mark.slow
 @pytest.mark.parametrize("level", LEVELS)
 def test_every_operator_goes_on_with_wider_columns_at_length(level: str, tmp_path: Path):
-    for seed in range(scaled(30)):
+    for seed in range(scaled(6)):
         queries = {name: f"{sql} {LEVELS[level]}" for name, sql in QUERIES.items()}
         check_restart(tmp_path / str(seed), queries, fresh(1000 + seed))
 
