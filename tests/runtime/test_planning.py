@@ -9,7 +9,8 @@ from headwater.errors import HeadwaterError
 from headwater.language.binder import bind_script
 from headwater.model.element import Adjust, Insert
 from headwater.runtime.lower import lower
-from headwater.runtime.planning import are_chronons, over_recorded, planned
+from headwater.runtime.plan_keys import key_text
+from headwater.runtime.planning import are_chronons, over_recorded, planned, runnable
 from headwater.settings import Settings
 
 SCRIPT = "CREATE STREAM s (x INT, ts BIGINT) ORDERED BY ts; SELECT x FROM s WHERE x > 1 AND TRUE"
@@ -59,3 +60,31 @@ def test_a_query_of_many_parts_in_each_other_is_lowered_at_once():
         nested = f"(SELECT DISTINCT x + {i} AS x FROM {nested} t{i})"
     written = plan(f"CREATE STREAM s (x INT); SELECT x FROM {nested} t")
     assert len(lower({"q": written}).nodes) > 80
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT MAX(v) AS v FROM s [RANGE 10 SLIDE 5] WHERE k > 0",
+        "SELECT k, COUNT(*) AS n FROM s [RANGE 10] GROUP BY k",
+        "SELECT a.k, b.v FROM s [RANGE 10] a JOIN s [RANGE 10] b ON a.k = b.k WHERE a.v < b.v",
+        "SELECT DISTINCT a.v FROM s [RANGE 9] a, s [RANGE 5] b, s [RANGE 7] c WHERE a.k = b.k AND b.v = c.v",
+    ],
+)
+def test_columns_that_are_not_read_make_no_other_plan(query: str):
+    """Plans of equal cost were chosen by how the widths of all columns of the stream happened to be rounded."""
+    plans = set()
+    for more in ("", ", a STRING", ", a DOUBLE", ", a INT, b INT, c DATE", ", a ARRAY<STRING>, b BOOLEAN, c STRING"):
+        script = f"CREATE STREAM s (k INT, v INT, at INT{more}) ORDERED BY at IN ORDER; {query}"
+        plans.add(key_text(runnable(plan(script), Settings())))
+    assert len(plans) == 1
+
+
+@pytest.mark.parametrize("types", [("TINYINT", "SMALLINT"), ("INT", "BIGINT"), ("FLOAT", "DOUBLE")])
+def test_wider_numbers_make_no_other_plan(types: tuple[str, str]):
+    plans = set()
+    for type_ in types:
+        script = f"CREATE STREAM s (k {type_}, v {type_}, at INT) ORDERED BY at IN ORDER;"
+        query = "SELECT MAX(c.v) AS v FROM s [RANGE 10 SLIDE 5] a, s [RANGE 3] c WHERE a.k = c.k GROUP BY a.k"
+        plans.add(key_text(runnable(plan(script + query), Settings())).replace(type_, "NUMBER"))
+    assert len(plans) == 1

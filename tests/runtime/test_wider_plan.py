@@ -130,7 +130,8 @@ def values(plan: Plan) -> list[object]:
 
 @pytest.mark.parametrize("expression", INEXACT)
 def test_what_may_differ_is_refused(expression: str):
-    with pytest.raises(UnlikeError, match="may differ between"):
+    told = "^$" if expression.startswith("SHIFT") else "may differ between"  # its text has the number of bits
+    with pytest.raises(UnlikeError, match=told):
         check_wider(planned(NARROW, expression), planned(WIDE, expression))
 
 
@@ -147,6 +148,8 @@ def test_a_condition_of_a_filter_and_of_a_join_is_looked_at_too():
 
 
 def test_another_query_is_another_query():
-    for one, other in (("i + 1", "i + 2"), ("i", "j"), ("CAST(x AS INT) > 1", "x > 1"), ("i - j", "j - i")):
-        with pytest.raises(UnlikeError):
+    for one, other in (("i + 1", "i + 2"), ("i", "j"), ("i - j", "j - i")):
+        with pytest.raises(UnlikeError, match=r"^$"):
             check_wider(planned(NARROW, one), planned(WIDE, other))
+    with pytest.raises(UnlikeError):
+        check_wider(planned(NARROW, "CAST(x AS INT) > 1"), planned(WIDE, "x > 1"))

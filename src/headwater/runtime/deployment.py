@@ -32,6 +32,8 @@ from headwater.runtime.spark.native_parts import NativePart, chain, is_stateless
 from headwater.runtime.spark.native_slices import Slices, slices_of
 from headwater.sinks.base import Output, Sink, Stager
 
+_MOST_PLAN_TEXT = 100_000
+
 
 @define(eq=False, slots=False)
 class Running:
@@ -74,8 +76,10 @@ class Running:
 
     @cached_property
     def plan_text(self) -> str:
-        """What it computes of columns of which types: for a restart after these have become wider."""
-        return print_plan(self.plan)
+        """What it computes of columns of which types, for a restart after these have become wider; nothing if that is long:
+        it is in every manifest."""
+        text = print_plan(self.plan)
+        return text if len(text) <= _MOST_PLAN_TEXT else ""
 
     def to_manifest(self, key: str) -> dict[str, Any]:
         about = {"speculative": self.output.speculative, "consistency": str(self.level)}

@@ -14,6 +14,9 @@ from uuid import uuid4
 from attrs import evolve
 
 from headwater.algebra.plan_parsing import parse_plan
+from headwater.errors import SqlError
+from headwater.model.schema import parse_sql_type
+from headwater.model.wider_types import holds_all_of
 from headwater.operators.base import Operator
 from headwater.operators.constant import ConstantOperator
 from headwater.operators.repair import RepairOperator
@@ -35,16 +38,31 @@ def graphs_of(query: Running, kept: Mapping[str, Any]) -> tuple[Graph | None, Gr
     now = graph_if(query)
     if root_key(now, query.name) == kept["key"]:
         return now, now, ""
-    if "plan" not in kept:  # an older checkpoint
+    if not kept.get("plan"):  # an older checkpoint, or too long a text
         return None, now, ""
-    before = parse_plan(kept["plan"])
     try:
+        before = parse_plan(kept["plan"])
         check_wider(before, query.plan)  # first: what is made of a plan may call functions that it names
         was = graph_if(evolve(query, plan=before, parts=()))
         check_followers(was, now)
     except UnlikeError as problem:
-        return None, now, str(problem)
+        return None, now, str(problem) or _in_general(query, kept)
+    except SqlError:  # a plan that its text does not say all of
+        return None, now, ""
     return was if root_key(was, query.name) == kept["key"] else None, now, ""
+
+
+def _in_general(query: Running, kept: Mapping[str, Any]) -> str:
+    """What to say where types are wider only, and the query is put together in another way."""
+    before = {(stream, name): type_ for stream, its in kept["reads"].items() for name, type_ in its.items()}
+    now = {(stream, name): type_ for stream, its in query.reads.items() for name, type_ in its.items()}
+    other = [(before[c], now[c]) for c in before.keys() & now.keys() if before[c] != now[c]]
+    wider = all(holds_all_of(parse_sql_type(new), parse_sql_type(old)) for old, new in other)
+    if not other or not wider or before.keys() != now.keys():
+        return ""
+    return (
+        "Over these types it is put together in another way; a join or union with another type casts the narrower one."
+    )
 
 
 def check_followers(old: Graph, new: Graph) -> None:
