@@ -71,9 +71,12 @@ def no_row_of_nothing(select: exp.Select) -> None:
 
 
 def _in_expression(node: exp.Expr) -> bool:
-    """Is it part of a sub-query that is not in FROM?"""
+    """Is it part of a sub-query that is not in FROM? What WITH defines is, if all that read it are."""
     while node.parent is not None:
         around = node.parent
+        if isinstance(around, exp.CTE):
+            readers = [t.find_ancestor(exp.Select) for t in node.root().find_all(exp.Table) if t.name == around.alias]
+            return bool(readers) and all(reader is not None and _in_expression(reader) for reader in readers)
         if isinstance(node, (exp.Select, exp.SetOperation, exp.Subquery)) and not isinstance(
             around, (exp.From, exp.Join, exp.CTE, exp.SetOperation, exp.Subquery)
         ):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from attrs import evolve
 from sqlglot import exp
@@ -38,7 +39,14 @@ from headwater.language.select.select_list import Chosen, SelectList
 from headwater.language.select.set_operations import combined_all, sides_of
 from headwater.language.subqueries.block import Block
 from headwater.language.subqueries.correlation import Correlation, copies
-from headwater.language.subqueries.empty_aggregates import of_nothing, wants_row, wants_value, with_a_row
+from headwater.language.subqueries.empty_aggregates import (
+    ask_for_rows,
+    is_asked_for_rows,
+    of_nothing,
+    wants_row,
+    wants_value,
+    with_a_row,
+)
 from headwater.language.subqueries.free_names import is_correlated, refused
 from headwater.language.subqueries.nested import NEEDS_ALL_ROWS, NestedQueries
 from headwater.language.subqueries.values import Values
@@ -58,6 +66,18 @@ _UNSUPPORTED = {
 }
 
 
+class _Cte(NamedTuple):
+    """What WITH defines."""
+
+    output: Output
+    in_expressions: Output
+    """With a row where it aggregates nothing, for sub-queries of expressions."""
+
+    @property
+    def has_rows(self) -> bool:
+        return self.in_expressions is not self.output
+
+
 class QueryBinder:
     """Binds one statement's query against a catalog; collects notices, the streams used and UNBOUNDED windows."""
 
@@ -66,7 +86,7 @@ class QueryBinder:
         self.notices: list[Notice] = []
         self.uses: set[str] = set()
         self.unbounded: list[UnboundedWindow] = []
-        self._ctes: list[dict[str, Output]] = []
+        self._ctes: list[dict[str, _Cte]] = []
         known = catalog.get, catalog.keys
         self._environment = Environment(text, self._lookup, self.bind, self.unbounded, self.notices, *known)
         self._nested = NestedQueries(self._environment, self.bind, self._block, self._defining)
@@ -114,6 +134,15 @@ class QueryBinder:
             self._ctes.pop()
 
     def _define(self, cte: exp.Expr) -> None:
+        output = self._defined(cte)
+        self._ctes[-1][cte.alias.casefold()] = _Cte(output, output)
+        rows = cte.copy()
+        if ask_for_rows(rows.this, of=[name for d in self._ctes for name, known in d.items() if known.has_rows]):
+            told = len(self.notices), len(self.unbounded)  # once is enough
+            self._ctes[-1][cte.alias.casefold()] = _Cte(output, self._defined(rows))
+            del self.notices[told[0] :], self.unbounded[told[1] :]
+
+    def _defined(self, cte: exp.Expr) -> Output:
         output = self._nested.bound_once(cte.this)
         alias = cte.args["alias"]
         given = names_given(self.text, alias, output.columns)
@@ -123,13 +152,13 @@ class QueryBinder:
                 project(output.plan, [(n, reference(c)) for n, c in pairs]),
                 tuple(evolve(c, name=n, internal=n) for n, c in pairs),
             )
-        self._ctes[-1][alias.name.casefold()] = output
+        return output
 
     def _lookup(self, node: exp.Table) -> Stream | Derived | Output:
         folded = node.name.casefold()
         for defined in reversed(self._ctes):
             if folded in defined:
-                return defined[folded]
+                return defined[folded].in_expressions if is_asked_for_rows(node) else defined[folded].output
         found = system_views.found(self.catalog, node.name)
         if found is None:
             names = [*self.catalog.names(), *(n for d in self._ctes for n in d)]

@@ -9,7 +9,7 @@ sub-query names, or, if it names none, as long as constants are valid, [0, infin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 from attrs import evolve
@@ -70,9 +70,25 @@ def ask_for_rows_in_from(node: exp.Expr) -> None:
         from_ = select.args.get("from_")
         items = [*([from_.this] if from_ is not None else ()), *(j.this for j in select.args.get("joins") or ())]
         for item in items:
-            if isinstance(item, exp.Subquery) and item.args.get("stream_window") is None:
+            if item.args.get("stream_window") is not None:
+                continue
+            if isinstance(item, exp.Table):
+                item.meta[_MARK] = _ROW
+            if isinstance(item, exp.Subquery):
                 ask_for_row(item)
                 ask_for_rows_in_from(item)
+
+
+def ask_for_rows(node: exp.Expr, *, of: Collection[str]) -> bool:
+    """Both of the query of a WITH. Does it make a difference, if it does for those of these names?"""
+    ask_for_row(node)
+    ask_for_rows_in_from(node)
+    marked = [found for found in node.walk() if is_asked_for_rows(found)]
+    return any(not isinstance(found, exp.Table) or found.name.casefold() in of for found in marked)
+
+
+def is_asked_for_rows(node: exp.Expr) -> bool:
+    return node.meta.get(_MARK) == _ROW
 
 
 def wants_value(node: exp.Select) -> bool:
