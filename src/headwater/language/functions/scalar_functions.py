@@ -37,6 +37,11 @@ _SHIFTED_LEFT: Texts = {
 }
 """What leaves at the left is lost, and the first of the bits left is the sign; DuckDB's own stops the query."""
 
+_POWER = (
+    "CASE WHEN ABS({0}) = 1 AND NOT ISFINITE(CAST({1} AS DOUBLE)) THEN CAST('NaN' AS DOUBLE) ELSE POWER({args}) END"
+)
+"""To Java 1 to a power that is no number is none either; to C, and DuckDB, it is 1."""
+
 CONDITIONS: dict[str, tuple[int, int, Texts]] = {
     "coalesce": (1, MANY, "COALESCE({args})"),
     "equal_null": (2, 2, "({0} IS NOT DISTINCT FROM {1})"),
@@ -110,8 +115,8 @@ NUMBERS: dict[str, tuple[int, int, Texts]] = {
     "negative": (1, 1, "(-{0})"),
     "pi": (0, 0, "PI()"),
     "positive": (1, 1, "({0})"),
-    "pow": (2, 2, "POWER({args})"),
-    "power": (2, 2, "POWER({args})"),
+    "pow": (2, 2, _POWER),
+    "power": (2, 2, _POWER),
     "radians": (1, 1, "RADIANS({0})"),
     "rint": (1, 1, "ROUND_EVEN(CAST({0} AS DOUBLE), 0)"),
     "round": (
