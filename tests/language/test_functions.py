@@ -133,7 +133,7 @@ CASES: list[tuple[str, object, str]] = [
     ("bit_count(i)", 3, "INT"),
     ("cbrt(8)", 2.0, "DOUBLE"),
     ("ceil(f)", 3, "BIGINT"),
-    ("ceiling(d)", 13, "BIGINT"),
+    ("ceiling(d)", Decimal(13), "DECIMAL(10,0)"),
     ("cos(0)", 1.0, "DOUBLE"),
     ("degrees(0)", 0.0, "DOUBLE"),
     ("exp(0)", 1.0, "DOUBLE"),

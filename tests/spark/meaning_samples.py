@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import random
 from pathlib import Path
@@ -101,12 +100,26 @@ def casts() -> list[str]:
 _ARGUMENTS = ("b", "i8", "k", "l", "f", "d", "n", "wide", "s", "txt", "x", "dt", "t", "ar", "ad", "ars", "st", "NULL")
 
 
-def generated(arguments: int) -> list[str]:
-    """Every catalogued scalar function with as many arguments, of all types."""
-    combinations = list(itertools.product(_ARGUMENTS, repeat=arguments))
-    return [
-        f"{name}({', '.join(chosen)})"
+_COUNTS = {"array_repeat": 1, "lpad": 1, "repeat": 1, "rpad": 1, "space": 0}
+"""Which argument says how long the result is: small ones only, else there is no memory for it."""
+_SMALL = ("i8", "k", "NULL")
+
+
+def generated(arguments: int, count: int, rng: random.Random) -> list[str]:
+    """Catalogued scalar functions with so many arguments of random types; all that there are if the count is large."""
+    names = [
+        name
         for name, function in SCALARS.items()
         if function.least <= arguments <= function.most and not (function.most == MANY and arguments == 1)
-        for chosen in combinations
     ]
+    sizes = [len(names), *(len(_ARGUMENTS) for _ in range(arguments))]
+    calls = []
+    for drawn in rng.sample(range(math.prod(sizes)), min(count, math.prod(sizes))):
+        places, rest = [], drawn
+        for size in sizes:
+            rest, place = divmod(rest, size)
+            places.append(place)
+        name, given = names[places[0]], [_ARGUMENTS[place] for place in places[1:]]
+        if name not in _COUNTS or given[_COUNTS[name]] in _SMALL:
+            calls.append(f"{name}({', '.join(given)})")
+    return calls

@@ -69,7 +69,7 @@ NOT_NATIVE = {
         "regexp_replace",
         "regexp_substr",
     ),
-    *("rlike", "split", "unbase64", "unhex"),
+    *("base64", "rlike", "split", "unbase64", "unhex"),
     # Computed with lists and lambdas, or NULL where a part of the row has no such day.
     *("find_in_set", "make_date", "make_timestamp", "substring_index"),
     *("array_append", "array_compact", "array_contains", "array_distinct", "array_join", "array_max", "array_min"),
@@ -85,6 +85,7 @@ NOT_NATIVE = {
     ),
 }
 PARTLY_NATIVE = {
+    **{name: [f"{name}(n)"] for name in ("ceil", "ceiling", "floor")},
     "date": ["date(s)"],
     "round": ["round(d, 1)"],
     "timestamp": ["timestamp(s)"],
@@ -95,7 +96,7 @@ PARTLY_NATIVE = {
     "to_unix_timestamp": ["to_unix_timestamp(s)"],
     "unix_timestamp": ["unix_timestamp(s)"],
 }
-"""Functions of which these calls stay in Python: a DOUBLE is rounded by its decimal digits, text is read."""
+"""Functions of which these calls stay in Python: a DOUBLE is rounded by its digits, a DECIMAL keeps them, text is read."""
 
 
 @frozen

@@ -53,6 +53,8 @@ def cast_text(old: pa.DataType, new: pa.DataType, *, attempt: bool = False) -> s
     >>> cast_text(pa.string(), pa.binary())
     'ENCODE({0})'
     """
+    if pa.types.is_list(old) and pa.types.is_floating(old.value_type) and new == pa.list_(pa.string()):
+        return f"LIST_TRANSFORM({{0}}, lambda item: {_REAL_AS_TEXT.format('item')})"
     if pa.types.is_null(old) or old == new or (is_nested(old) and is_nested(new)):
         return _plain("{0}", new, attempt)
     if pa.types.is_string(old):
@@ -83,9 +85,8 @@ def converted(value: Bound, type_: pa.DataType, *, attempt: bool = False) -> Bou
 
 
 def as_text(value: Bound) -> Bound:
-    """A number, a time or a truth as the text that it is joined to; what is none of these as it is."""
-    simple = is_numeric(value.type) or is_temporal(value.type) or pa.types.is_boolean(value.type)
-    return converted(value, pa.string()) if simple else value
+    """A number, a time, a truth or bytes as the text that it is joined to; what is none of these as it is."""
+    return value if is_nested(value.type) or pa.types.is_null(value.type) else converted(value, pa.string())
 
 
 def as_date(value: Bound) -> Bound:

@@ -10,8 +10,9 @@ from sqlglot import exp
 
 from headwater.errors import SqlError
 from headwater.language.arithmetic import meeting
-from headwater.language.casts import as_date, as_text, can_be, converted
+from headwater.language.casts import as_text, can_be, converted
 from headwater.language.catalog import Function
+from headwater.language.functions.parameters import as_parameters
 from headwater.language.functions.python_calls import python_call
 from headwater.language.functions.registry import SCALARS, UNREPEATABLE, arity, known_functions
 from headwater.language.functions.scalar_functions import ARRAYS
@@ -46,14 +47,6 @@ _SAME_KIND = {
 
 _TEXTS = {"concat": 0, "concat_ws": 1, "elt": 1}
 """Functions whose arguments, from the given one on, become text."""
-
-_DATES = frozenset(
-    {
-        *("add_months", "date_sub", "day", "dayofmonth", "dayofweek", "dayofyear", "last_day", "month", "quarter"),
-        *("unix_date", "weekday", "weekofyear", "year"),
-    }
-)
-"""Functions that take text as a DATE."""
 
 _OF_ARRAYS = ARRAYS.keys() - {"array", "array_repeat"}
 _GROUPING_FUNCTIONS = ("grouping", "grouping_id")
@@ -143,18 +136,38 @@ def _built_in(binder: Binder, node: exp.Expr, name: str, given: list[exp.Expr]) 
         if name != "nullif":  # the type of its first argument
             arguments = [*arguments[:first], *meeting(arguments[first:])]
     if name in _TEXTS:
-        arguments = [*arguments[: _TEXTS[name]], *(as_text(a) for a in arguments[_TEXTS[name] :])]
-    if name in _DATES:
-        arguments[0] = as_date(arguments[0])
-    if name in _OF_ARRAYS and not (pa.types.is_list(arguments[0].type) or pa.types.is_null(arguments[0].type)):
-        types = " and ".join(shown(a.type) for a in arguments)  # DuckDB would take a STRING for a list of letters
-        raise binder.error(node, "TYPE_MISMATCH", f'function "{name}" does not take {types}')
+        arguments = _as_texts(name, arguments)
+    arguments = _as_parameters(binder, node, name, arguments)
     if name in ("if", "iif"):
         binder.boolean(arguments[0], f'the first argument of "{name}"')
     text = SCALARS[name].text([a.type for a in arguments])
     template = Template(this=text, expressions=[a.node for a in arguments])
     nullable = not (name == "coalesce" and any(not a.nullable for a in arguments))
     return binder.typed(template, node, arguments, nullable=nullable, what=f'function "{shown_name}"')
+
+
+def _as_parameters(binder: Binder, node: exp.Expr, name: str, arguments: list[Bound]) -> list[Bound]:
+    found = as_parameters(name, arguments)
+    first = arguments[0].type if arguments else pa.null()
+    if name in _OF_ARRAYS and not (pa.types.is_list(first) or pa.types.is_null(first)):
+        found = None  # DuckDB would take a STRING for a list of letters
+    if found is None:
+        types = " and ".join(shown(a.type) for a in arguments)
+        raise binder.error(node, "TYPE_MISMATCH", f'function "{_written_name(node)}" does not take {types}')
+    return found
+
+
+def _as_texts(name: str, arguments: list[Bound]) -> list[Bound]:
+    """BINARY alone stays what it is, and ``concat_ws`` joins the items of arrays too."""
+    first = _TEXTS[name]
+    joined = arguments[first:]
+    without_null = [a for a in joined if name != "concat" or not pa.types.is_null(a.type)]
+    if name != "concat_ws" and all(pa.types.is_binary(a.type) for a in without_null):
+        return arguments
+    texts = [as_text(a) for a in joined]
+    if name == "concat_ws":
+        texts = [converted(t, pa.list_(pa.string())) if pa.types.is_list(t.type) else t for t in texts]
+    return [*arguments[:first], *texts]
 
 
 def _unknown_function(binder: Binder, node: exp.Expr, name: str) -> SqlError:

@@ -55,6 +55,7 @@ def _kinds(type_: pa.DataType) -> tuple[str, ...]:
         "blob": pa.types.is_binary,
         "list": pa.types.is_list,
         "real": pa.types.is_float64,
+        "decimal": pa.types.is_decimal,
         "bigint": pa.types.is_int64,
     }
     return tuple(kind for kind, test in tests.items() if test(type_))

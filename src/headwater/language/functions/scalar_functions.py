@@ -11,7 +11,7 @@ stream. Differences between the two engines that the texts bridge are named wher
 from __future__ import annotations
 
 Texts = str | dict[str, str]
-"""One text, or one for each kind of the first argument: text, blob, list, float, real, bigint; ``""`` is for all others."""
+"""One text, or one for each kind of the first argument (text, blob, list, float, real, decimal, bigint; ``""``: others)."""
 
 MANY = 1_000
 
@@ -21,21 +21,31 @@ _WHOLE = (
 )
 """A DOUBLE as a BIGINT: what does not fit stops at the end, as in Java."""
 
+_WHOLES = {"": "CAST({0} AS BIGINT)", "bigint": "({0})"}
+
 _ROUNDED = (
-    "CASE WHEN ABS({0}) < 1e16 THEN CAST(%s(CAST(CAST({0} AS VARCHAR) AS DECIMAL(38,22)), %s) AS DOUBLE) ELSE {0} END"
+    "CASE WHEN ABS({0}) < 1e16 THEN CAST(%(round)s(CAST(CAST({0} AS VARCHAR) AS DECIMAL(38,22)), %(digits)s) AS DOUBLE) "
+    "WHEN ABS({0}) < 1e37 AND %(digits)s < 0 THEN "
+    "CAST(CAST(%(round)s(CAST(CAST({0} AS VARCHAR) AS DECIMAL(38,0)), %(digits)s) AS VARCHAR) AS DOUBLE) ELSE {0} END"
 )
 """Spark rounds the decimal digits that a DOUBLE is shown with, not the binary ones: 1.005 has two 5s."""
 
-_SIGN: Texts = {
-    "": "CAST(SIGN({0}) AS DOUBLE)",
-    "real": "CASE WHEN {0} = 0 OR ISNAN({0}) THEN CAST({0} AS DOUBLE) ELSE CAST(SIGN({0}) AS DOUBLE) END",
-}
+
+def _rounded(function: str) -> dict[str, str]:
+    whole, rounded = (_ROUNDED % {"round": function, "digits": digits} for digits in ("0", "{1}"))
+    return {"real": f"{whole} ; {rounded}", "float": f"CAST({whole} AS FLOAT) ; CAST({rounded} AS FLOAT)"}
+
+
+_SIGN = "CASE WHEN {0} = 0 OR ISNAN({0}) THEN {0} ELSE CAST(SIGN({0}) AS DOUBLE) END"
 _SHIFTED_LEFT: Texts = {
     "": "CAST(XOR(((CAST({0} AS BIGINT) & 4294967295) << ({1} & 31)) & 4294967295, 2147483648) - 2147483648 AS INTEGER)",
     "bigint": "CAST(XOR((CAST({0} AS HUGEINT) * (CAST(1 AS HUGEINT) << ({1} & 63))) & 18446744073709551615, "
     "CAST(9223372036854775808 AS HUGEINT)) - 9223372036854775808 AS BIGINT)",
 }
 """What leaves at the left is lost, and the first of the bits left is the sign; DuckDB's own stops the query."""
+
+_POWER = "CASE WHEN ABS({0}) = 1 AND NOT ISFINITE({1}) THEN CAST('NaN' AS DOUBLE) ELSE POWER({args}) END"
+"""To Java 1 to a power that is no number is none either; to C, and DuckDB, it is 1."""
 
 CONDITIONS: dict[str, tuple[int, int, Texts]] = {
     "coalesce": (1, MANY, "COALESCE({args})"),
@@ -67,22 +77,13 @@ NUMBERS: dict[str, tuple[int, int, Texts]] = {
         "CASE WHEN ABS({0}) > 1 THEN CAST('NaN' AS DOUBLE) WHEN {0} = 1 THEN CAST('Infinity' AS DOUBLE) "
         "WHEN {0} = -1 THEN CAST('-Infinity' AS DOUBLE) ELSE ATANH({0}) END",
     ),
-    "bin": (1, 1, "BIN(CAST({0} AS BIGINT))"),
+    "bin": (1, 1, "BIN({0})"),
     "bit_count": (1, 1, "CAST(BIT_COUNT(CAST({0} AS BIGINT)) AS INTEGER)"),
     "bit_get": (2, 2, "CAST((CAST({0} AS BIGINT) >> {1}) & 1 AS TINYINT)"),
-    "bround": (
-        1,
-        2,
-        {
-            "": "ROUND_EVEN({0}, 0) ; ROUND_EVEN({args})",
-            "real": f"{_ROUNDED % ('ROUND_EVEN', 0)} ; {_ROUNDED % ('ROUND_EVEN', '{1}')}",
-            "float": f"CAST({_ROUNDED % ('ROUND_EVEN', 0)} AS FLOAT) ; "
-            f"CAST({_ROUNDED % ('ROUND_EVEN', '{1}')} AS FLOAT)",
-        },
-    ),
+    "bround": (1, 2, {"": "ROUND_EVEN({0}, 0) ; ROUND_EVEN({args})", **_rounded("ROUND_EVEN")}),
     "cbrt": (1, 1, "CBRT({0})"),
-    "ceil": (1, 1, {"": "CAST(CEIL({0}) AS BIGINT)", "real": _WHOLE % "CEIL"}),
-    "ceiling": (1, 1, {"": "CAST(CEIL({0}) AS BIGINT)", "real": _WHOLE % "CEIL"}),
+    "ceil": (1, 1, {**_WHOLES, "real": _WHOLE % "CEIL", "decimal": "CEIL({0})"}),
+    "ceiling": (1, 1, {**_WHOLES, "real": _WHOLE % "CEIL", "decimal": "CEIL({0})"}),
     "cos": (1, 1, "COS({0})"),
     "cosh": (1, 1, "COSH({0})"),
     "cot": (1, 1, "COT({0})"),
@@ -90,42 +91,30 @@ NUMBERS: dict[str, tuple[int, int, Texts]] = {
     "degrees": (1, 1, "DEGREES({0})"),
     "e": (0, 0, "EXP(1)"),
     "exp": (1, 1, "EXP({0})"),
-    "factorial": (
-        1,
-        1,
-        "CASE WHEN {0} BETWEEN 0 AND 20 THEN CAST(FACTORIAL(CAST({0} AS INTEGER)) AS BIGINT) END",
-    ),
-    "floor": (1, 1, {"": "CAST(FLOOR({0}) AS BIGINT)", "real": _WHOLE % "FLOOR"}),
+    "factorial": (1, 1, "CASE WHEN {0} BETWEEN 0 AND 20 THEN CAST(FACTORIAL({0}) AS BIGINT) END"),
+    "floor": (1, 1, {**_WHOLES, "real": _WHOLE % "FLOOR", "decimal": "FLOOR({0})"}),
     "getbit": (2, 2, "CAST((CAST({0} AS BIGINT) >> {1}) & 1 AS TINYINT)"),
-    "isnan": (1, 1, "COALESCE(ISNAN(CAST({0} AS DOUBLE)), FALSE)"),
+    "isnan": (1, 1, "COALESCE(ISNAN({0}), FALSE)"),
     "ln": (1, 1, "CASE WHEN {0} > 0 THEN LN({0}) END"),
     "log": (
         1,
         2,
-        "CASE WHEN {0} > 0 THEN LN({0}) END ; CASE WHEN {0} > 0 AND {1} > 0 THEN LN({1}) / LN({0}) END",
+        "CASE WHEN {0} > 0 THEN LN({0}) END ; CASE WHEN LEAST({0}, {1}) > 0 THEN LN({1}) / LN({0}) END",
     ),
     "log10": (1, 1, "CASE WHEN {0} > 0 THEN LOG10({0}) END"),
     "log2": (1, 1, "CASE WHEN {0} > 0 THEN LOG2({0}) END"),
-    "nanvl": (2, 2, "CASE WHEN ISNAN(CAST({0} AS DOUBLE)) THEN {1} ELSE {0} END"),
+    "nanvl": (2, 2, "CASE WHEN ISNAN({0}) THEN {1} ELSE {0} END"),
     "negative": (1, 1, "(-{0})"),
     "pi": (0, 0, "PI()"),
     "positive": (1, 1, "({0})"),
-    "pow": (2, 2, "POWER({args})"),
-    "power": (2, 2, "POWER({args})"),
+    "pow": (2, 2, _POWER),
+    "power": (2, 2, _POWER),
     "radians": (1, 1, "RADIANS({0})"),
-    "rint": (1, 1, "ROUND_EVEN(CAST({0} AS DOUBLE), 0)"),
-    "round": (
-        1,
-        2,
-        {
-            "": "ROUND({args})",
-            "real": f"{_ROUNDED % ('ROUND', 0)} ; {_ROUNDED % ('ROUND', '{1}')}",
-            "float": f"CAST({_ROUNDED % ('ROUND', 0)} AS FLOAT) ; CAST({_ROUNDED % ('ROUND', '{1}')} AS FLOAT)",
-        },
-    ),
+    "rint": (1, 1, "ROUND_EVEN({0}, 0)"),
+    "round": (1, 2, {"": "ROUND({args})", **_rounded("ROUND")}),
     "sec": (1, 1, "(1 / COS({0}))"),
     "shiftleft": (2, 2, _SHIFTED_LEFT),
-    "shiftright": (2, 2, {"": "(CAST({0} AS INTEGER) >> ({1} & 31))", "bigint": "({0} >> ({1} & 63))"}),
+    "shiftright": (2, 2, {"": "({0} >> ({1} & 31))", "bigint": "({0} >> ({1} & 63))"}),
     "sign": (1, 1, _SIGN),
     "signum": (1, 1, _SIGN),
     "sin": (1, 1, "SIN({0})"),
@@ -140,12 +129,14 @@ _SUBSTRING = "SUBSTRING({0}, CASE WHEN {1} = 0 THEN 1 ELSE {1} END%s)"
 _AT_LEAST_0 = "CASE WHEN {%d} < 0 THEN 0 ELSE {%d} END"
 _OVERLAID = "LEFT({0}, GREATEST({2} - 1, 0)) || {1} || SUBSTRING({0}, CASE WHEN {2} + %s = 0 THEN 1 ELSE {2} + %s END)"
 _PARTS = "STRING_SPLIT({0}, {1})"
+_TO_BASE64 = r"RTRIM(REGEXP_REPLACE(TO_BASE64(%s), '(.{{76}})', '\1' || CHR(13) || CHR(10), 'g'), CHR(13) || CHR(10))"
+"""In lines of 76 letters, as Java's MIME encoder writes it."""
 _BASE64 = "REGEXP_REPLACE({0}, '[^A-Za-z0-9+/]', '', 'g')"
 """Other signs are passed over, and the end may be missing, as in Java's MIME decoder."""
 
 STRINGS: dict[str, tuple[int, int, Texts]] = {
     "ascii": (1, 1, "CAST(ASCII({0}) AS INTEGER)"),
-    "base64": (1, 1, {"": "TO_BASE64({0})", "text": "TO_BASE64(ENCODE({0}))"}),
+    "base64": (1, 1, {"": _TO_BASE64 % "{0}", "text": _TO_BASE64 % "ENCODE({0})"}),
     "bit_length": (1, 1, {"": "CAST(8 * OCTET_LENGTH({0}) AS INTEGER)", "text": "CAST(BIT_LENGTH({0}) AS INTEGER)"}),
     "btrim": (1, 2, "TRIM({0}, ' ') ; TRIM({args})"),
     "char": (1, 1, "CASE WHEN {0} < 0 THEN '' ELSE CHR(CAST({0} % 256 AS INTEGER)) END"),
@@ -186,8 +177,8 @@ STRINGS: dict[str, tuple[int, int, Texts]] = {
     "lpad": (
         2,
         3,
-        "LPAD({0}, CAST({1} AS INTEGER), ' ') ; CASE WHEN {2} = '' THEN "
-        f"LEFT({{0}}, {_AT_LEAST_0 % (1, 1)}) ELSE LPAD({{0}}, CAST({{1}} AS INTEGER), {{2}}) END",
+        "LPAD({0}, {1}, ' ') ; CASE WHEN {2} = '' THEN "
+        f"LEFT({{0}}, {_AT_LEAST_0 % (1, 1)}) ELSE LPAD({{0}}, {{1}}, {{2}}) END",
     ),
     "ltrim": (1, 1, "LTRIM({0}, ' ')"),
     "md5": (1, 1, "MD5({0})"),
@@ -217,8 +208,8 @@ STRINGS: dict[str, tuple[int, int, Texts]] = {
     "rpad": (
         2,
         3,
-        "RPAD({0}, CAST({1} AS INTEGER), ' ') ; CASE WHEN {2} = '' THEN "
-        f"LEFT({{0}}, {_AT_LEAST_0 % (1, 1)}) ELSE RPAD({{0}}, CAST({{1}} AS INTEGER), {{2}}) END",
+        "RPAD({0}, {1}, ' ') ; CASE WHEN {2} = '' THEN "
+        f"LEFT({{0}}, {_AT_LEAST_0 % (1, 1)}) ELSE RPAD({{0}}, {{1}}, {{2}}) END",
     ),
     "rtrim": (1, 1, "RTRIM({0}, ' ')"),
     "sha": (1, 1, "SHA1({0})"),
@@ -253,9 +244,9 @@ STRINGS: dict[str, tuple[int, int, Texts]] = {
 }
 
 TIMES: dict[str, tuple[int, int, Texts]] = {
-    "add_months": (2, 2, "CAST(CAST({0} AS DATE) + TO_MONTHS(CAST({1} AS INTEGER)) AS DATE)"),
-    "date_from_unix_date": (1, 1, "(DATE '1970-01-01' + CAST({0} AS INTEGER))"),
-    "date_sub": (2, 2, "(CAST({0} AS DATE) - CAST({1} AS INTEGER))"),
+    "add_months": (2, 2, "CAST({0} + TO_MONTHS({1}) AS DATE)"),
+    "date_from_unix_date": (1, 1, "(DATE '1970-01-01' + {0})"),
+    "date_sub": (2, 2, "({0} - {1})"),
     "day": (1, 1, "CAST(DAY({0}) AS INTEGER)"),
     "dayname": (1, 1, "STRFTIME({0}, '%a')"),
     "dayofmonth": (1, 1, "CAST(DAY({0}) AS INTEGER)"),
@@ -288,6 +279,9 @@ TIMES: dict[str, tuple[int, int, Texts]] = {
     "weekofyear": (1, 1, "CAST(WEEKOFYEAR({0}) AS INTEGER)"),
     "year": (1, 1, "CAST(YEAR({0}) AS INTEGER)"),
 }
+
+_PLACE = "CAST({1} AS BIGINT)"
+"""Places can be at the ends of INT."""
 
 ARRAYS: dict[str, tuple[int, int, Texts]] = {
     "array": (1, MANY, "LIST_VALUE({args})"),
@@ -332,13 +326,15 @@ ARRAYS: dict[str, tuple[int, int, Texts]] = {
         1,
         "CASE WHEN LEN({0}) = LEN(LIST_FILTER({0}, lambda item: item IS NOT NULL)) THEN FLATTEN({0}) END",
     ),
-    "get": (2, 2, "CASE WHEN {1} >= 0 THEN LIST_EXTRACT({0}, {1} + 1) END"),
+    "get": (2, 2, "CASE WHEN {1} >= 0 THEN LIST_EXTRACT({0}, CAST({1} AS BIGINT) + 1) END"),
     "size": (1, 1, "CAST(LEN({0}) AS INTEGER)"),
     "slice": (
         3,
         3,
-        "CASE WHEN {1} > 0 THEN LIST_SLICE({0}, {1}, {1} + {2} - 1) WHEN -{1} > LEN({0}) THEN LIST_SLICE({0}, 1, 0) "
-        "ELSE LIST_SLICE({0}, LEN({0}) + {1} + 1, LEN({0}) + {1} + {2}) END",
+        "CASE WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL THEN NULL "
+        f"WHEN {{1}} > 0 THEN LIST_SLICE({{0}}, {{1}}, {_PLACE} + GREATEST({{2}}, 0) - 1) "
+        f"WHEN -{_PLACE} > LEN({{0}}) THEN LIST_SLICE({{0}}, 1, 0) "
+        f"ELSE LIST_SLICE({{0}}, LEN({{0}}) + {_PLACE} + 1, LEN({{0}}) + {_PLACE} + GREATEST({{2}}, 0)) END",
     ),
     "sort_array": (
         1,

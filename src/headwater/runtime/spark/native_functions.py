@@ -135,7 +135,6 @@ FUNCTIONS: dict[str, tuple[Native, ...]] = {
     "STARTS_WITH": (Native("string string", "startswith({args})"),),
     "STRLEN": (Native("string", "octet_length({0})", pa.int32()),),
     "SUBSTRING": (Native("string count", "substring({args})"), Native("string count count", "substring({args})")),
-    "TO_BASE64": (Native("binary", "base64({0})"),),
     "TRANSLATE": (Native("string string string", "translate({args})"),),
     "TRIM": (
         Native("string", f"trim(BOTH {_TRIMMED} FROM {{0}})"),
