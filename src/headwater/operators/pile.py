@@ -28,14 +28,10 @@ class Pile:
         self._due = 0
         self._small = False
 
-    def add(self, delta: Delta) -> None:
-        """What a step has brought: it stays as it is."""
-        if len(delta):
-            self._parts.append(delta)
-
     def add_portion(self, delta: Delta) -> None:
         """One of many, perhaps."""
-        self.add(delta)
+        if len(delta):
+            self._parts.append(delta)
         self._loose += len(delta)
         if self._together is not None and self._loose >= max(_LOOSE, self._due, 1):
             self._put_together(self._together)

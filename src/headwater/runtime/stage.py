@@ -140,8 +140,10 @@ class Stage:
         """Seconds in steps that are counted already."""
         self._taken = 0
         """Bytes that went ahead into states."""
+        self._parts: dict[int, list[Delta]] = {}
+        """By node: what its steps have brought for later levels and for queries."""
         self._piles: dict[int, Pile] = {}
-        """By node: what it makes for later levels and for queries."""
+        """By node: what went ahead to them."""
         self._aside: dict[tuple[int, int], Pile] = {}
         """By node and input: what went ahead, and waits for the rest since the node sees less than rows."""
         self._handed: dict[int, Delta] = {}
@@ -156,15 +158,17 @@ class Stage:
         now = progress(self._tick, seen)
         edges = [self._layout.edges[e] for e in self._level.outgoing]
         wanted = {edge.node for edge in edges} | {self._layout.graph.queries[q] for q in self._level.queries}
-        self._piles = {i: pile_for(self._layout.graph.nodes[i], later_readers(self._layout, i)) for i in wanted}
+        self._parts = {i: [] for i in wanted}
         made: dict[int, Made] = {}
         come = {i: self._reached(i, now) for i in self._level.nodes}
         for arrived, until in portions(self._arrived(bundles, now), self._tick.portion):
             self._come = {i: min(time, until) for i, time in come.items()}
             made = self._steps(arrived, records)
             for i in wanted:
-                self._piles[i].add(made[i].delta)
-        deltas = {i: pile.whole() for i, pile in self._piles.items()}
+                self._parts[i].append(made[i].delta)
+        for i, pile in self._piles.items():
+            self._parts[i].append(pile.whole())
+        deltas = {i: Delta.concat(self._layout.graph.nodes[i].schema, parts) for i, parts in self._parts.items()}
         frontiers = {i: (made[i].frontier, made[i].known) for i in wanted}
         self._keep(records, {i: step.frontier for i, step in made.items()})
         self._stage(deltas, frontiers)
@@ -208,7 +212,9 @@ class Stage:
                 made[i] = self._step(above, inputs, records)
                 if self._states.get(i) is not None:
                     self._taken += sum(its.delta.bytes for its in inputs)
-        for i in made.keys() & self._piles.keys():
+        for i in made.keys() & self._parts.keys():
+            if i not in self._piles:
+                self._piles[i] = pile_for(self._layout.graph.nodes[i], later_readers(self._layout, i))
             self._piles[i].add_portion(made[i].delta)
 
     def _put_aside(self, node: Node, made: Mapping[int, Made]) -> bool:
@@ -284,7 +290,8 @@ class Stage:
                 self._go_ahead(node, ahead, records)
             kept = self._taken + operator.put_aside(self._states[node.id])
             kept += sum(pile.bytes for pile in (*self._piles.values(), *self._aside.values()))
-            if kept + sum(delta.bytes for delta in held) > self._tick.step_bytes:
+            kept += sum(delta.bytes for parts in (held, *self._parts.values()) for delta in parts)
+            if kept > self._tick.step_bytes:
                 key = operator.busiest_key(deltas)
                 raise too_large(self._layout.graph, node, key, self._tick.step_bytes)
         delta = held[-1]
