@@ -91,69 +91,80 @@ def _times(x, y):
     return x * y, b * d + (middle >> half) + (carry >> half)
 
 
+@njit(cache=True, inline="always")
+def add_integer(low, high, x, w):
+    """(low, high) += w * x: all 128 bits of it."""
+    one, none = np.uint64(1), np.uint64(0)
+    size, top = np.uint64(-x if x < 0 else x), none  # -x wraps to the right size for the least of all
+    if w != 1 and w != -1:
+        size, top = _times(size, np.uint64(abs(w)))
+    if (x < 0) == (w < 0):
+        low += size
+        high += top + (one if low < size else none)
+    else:
+        high -= top + (one if low < size else none)
+        low -= size
+    return low, high
+
+
 @njit(cache=True, nogil=True)
 def follow_integer(bounds, first, weight, valid, values, lows, highs, changed):
     """128-bit sums of weight times value."""
     keys = len(first) - 1
-    one, none = np.uint64(1), np.uint64(0)
     for k in range(keys):
         low, high = np.uint64(lows[k]), np.uint64(highs[k])
         for i in range(first[k], first[k + 1]):
             before_low, before_high = low, high
             for p in range(bounds[i], bounds[i + 1]):
-                if valid[p] == 0:
-                    continue
-                x, w = values[p], weight[p]
-                size, top = np.uint64(-x if x < 0 else x), none  # -x wraps to the right size for the least of all
-                if w != 1 and w != -1:
-                    size, top = _times(size, np.uint64(abs(w)))
-                if (x < 0) == (w < 0):
-                    low += size
-                    high += top + (one if low < size else none)
-                else:
-                    high -= top + (one if low < size else none)
-                    low -= size
+                if valid[p] != 0:
+                    low, high = add_integer(low, high, values[p], weight[p])
             lows[keys + i], highs[keys + i] = np.int64(low), np.int64(high)
             if low != before_low or high != before_high:
                 changed[i] = 1
+
+
+@njit(cache=True, inline="always")
+def add_wide(low, high, top, lower, upper, w):
+    """(low, high, top) += w * (lower, upper): all 192 bits of it."""
+    one, none = np.uint64(1), np.uint64(0)
+    x, y = np.uint64(lower), np.uint64(upper)
+    negative = upper < 0
+    if negative:
+        x, y = ~x + one, ~y + (one if x == none else none)
+    times = np.uint64(abs(w))
+    x, carry = _times(x, times)
+    y, z = _times(y, times)
+    y += carry
+    z += one if y < carry else none
+    if negative == (w < 0):
+        low += x
+        carry = one if low < x else none
+        high += carry
+        z += one if high < carry else none
+        high += y
+        top += z + (one if high < y else none)
+    else:
+        carry = one if low < x else none
+        low -= x
+        z += one if high < carry else none
+        high -= carry
+        z += one if high < y else none
+        high -= y
+        top -= z
+    return low, high, top
 
 
 @njit(cache=True, nogil=True)
 def follow_wide(bounds, first, weight, valid, values, uppers, lows, highs, tops, changed):
     """192-bit sums of weight times 128-bit value: no sum of decimals can leave them unnoticed."""
     keys = len(first) - 1
-    one, none = np.uint64(1), np.uint64(0)
     for k in range(keys):
         low, high, top = np.uint64(lows[k]), np.uint64(highs[k]), np.uint64(tops[k])
         for i in range(first[k], first[k + 1]):
             before_low, before_high, before_top = low, high, top
             for p in range(bounds[i], bounds[i + 1]):
-                if valid[p] == 0:
-                    continue
-                x, y, w = np.uint64(values[p]), np.uint64(uppers[p]), weight[p]
-                negative = uppers[p] < 0
-                if negative:
-                    x, y = ~x + one, ~y + (one if x == none else none)
-                times = np.uint64(abs(w))
-                x, carry = _times(x, times)
-                y, z = _times(y, times)
-                y += carry
-                z += one if y < carry else none
-                if negative == (w < 0):
-                    low += x
-                    carry = one if low < x else none
-                    high += carry
-                    z += one if high < carry else none
-                    high += y
-                    top += z + (one if high < y else none)
-                else:
-                    carry = one if low < x else none
-                    low -= x
-                    z += one if high < carry else none
-                    high -= carry
-                    z += one if high < y else none
-                    high -= y
-                    top -= z
+                if valid[p] != 0:
+                    low, high, top = add_wide(low, high, top, values[p], uppers[p], weight[p])
             lows[keys + i], highs[keys + i], tops[keys + i] = np.int64(low), np.int64(high), np.int64(top)
             if low != before_low or high != before_high or top != before_top:
                 changed[i] = 1
@@ -171,7 +182,7 @@ def add_double(total, rest, x):
 
 
 @njit(cache=True, inline="always")
-def _product_error(a, b, p):
+def product_error(a, b, p):
     """a * b - p exactly (Dekker), or 0 where that overflows."""
     c = 134217729.0 * a
     a_high = c - (c - a)
@@ -242,7 +253,7 @@ def follow_float(bounds, first, weight, valid, values, counts, sums, rests, spec
                 else:
                     y = x * w
                     total, rest = add_double(total, rest, y)
-                    total, rest = add_double(total, rest, _product_error(x, np.float64(w), y))
+                    total, rest = add_double(total, rest, product_error(x, np.float64(w), y))
             if counts[keys + i] == 0:  # nothing left: exactly zero
                 total, rest = 0.0, 0.0
             if scaled and abs(total) < _SMALL_AGAIN:
@@ -260,7 +271,7 @@ def _two_sum(a, b):
 
 
 @njit(cache=True, inline="always")
-def _add_exactly(total, rest, tail, x):
+def add_exactly(total, rest, tail, x):
     """(total, rest, tail) += x with three times the digits of a float."""
     total, error = _two_sum(total, x)
     rest, error = _two_sum(rest, error)
@@ -271,10 +282,10 @@ def _add_exactly(total, rest, tail, x):
 
 
 @njit(cache=True, inline="always")
-def _add_product(total, rest, tail, a, b):
+def add_product(total, rest, tail, a, b):
     p = a * b
-    total, rest, tail = _add_exactly(total, rest, tail, p)
-    return _add_exactly(total, rest, tail, _product_error(a, b, p))
+    total, rest, tail = add_exactly(total, rest, tail, p)
+    return add_exactly(total, rest, tail, product_error(a, b, p))
 
 
 @njit(cache=True, nogil=True)
@@ -296,8 +307,8 @@ def follow_squares(bounds, first, weight, valid, values, counts, sums, rests, ta
                     over += weight[p]
                     continue
                 square = x * x
-                total, rest, tail = _add_product(total, rest, tail, square, w)
-                total, rest, tail = _add_product(total, rest, tail, _product_error(x, x, square), w)
+                total, rest, tail = add_product(total, rest, tail, square, w)
+                total, rest, tail = add_product(total, rest, tail, product_error(x, x, square), w)
             if counts[keys + i] == 0:
                 total, rest, tail = 0.0, 0.0, 0.0
             sums[keys + i], rests[keys + i], tails[keys + i], huge[keys + i] = total, rest, tail, over
@@ -311,12 +322,12 @@ def squared_spreads(count, sums, rests, squares, square_rests, square_tails):
     out = np.empty(len(count), np.float64)
     for i in range(len(count)):
         n, sum_, rest_ = count[i], sums[i], rests[i]
-        total, rest, tail = _add_product(0.0, 0.0, 0.0, n, squares[i])
-        total, rest, tail = _add_product(total, rest, tail, -sum_, sum_)
-        total, rest, tail = _add_product(total, rest, tail, n, square_rests[i])
-        total, rest, tail = _add_product(total, rest, tail, -2.0 * sum_, rest_)
-        total, rest, tail = _add_product(total, rest, tail, n, square_tails[i])
-        total, rest, tail = _add_product(total, rest, tail, -rest_, rest_)
+        total, rest, tail = add_product(0.0, 0.0, 0.0, n, squares[i])
+        total, rest, tail = add_product(total, rest, tail, -sum_, sum_)
+        total, rest, tail = add_product(total, rest, tail, n, square_rests[i])
+        total, rest, tail = add_product(total, rest, tail, -2.0 * sum_, rest_)
+        total, rest, tail = add_product(total, rest, tail, n, square_tails[i])
+        total, rest, tail = add_product(total, rest, tail, -rest_, rest_)
         out[i] = max(total, 0.0)
     return out
 

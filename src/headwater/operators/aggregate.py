@@ -22,7 +22,8 @@ from headwater.operators.adopted_extremes import UNTIL, without_staircases
 from headwater.operators.base import Operator
 from headwater.operators.endpoints import Segments, Swept
 from headwater.operators.holistic import HolisticRows, Snapshots, evaluate
-from headwater.operators.measures import ADDITIVE, HOLISTIC, Measure, TotalsAt, Walk, needed_measures, value_of
+from headwater.operators.measures import ADDITIVE, HOLISTIC, Measure, TotalsAt, Walk, needed_measures, seen_by, value_of
+from headwater.operators.sight import Sight
 from headwater.operators.staircase import Staircases
 from headwater.operators.sweep import SweepOperator, SweepState
 from headwater.operators.user_aggregates import UserAggregate, load_aggregate
@@ -105,7 +106,6 @@ class AggregateOperator(SweepOperator):
         words = [m.words for m in self._measures]
         self._places = [sum(words[:j]) for j in range(len(words))]
         self.totals = sum(words)
-        self.only_ends = not any(m.is_extreme or m.kind == kernel.FINGERPRINT for m in self._measures)
 
     def _plan_measures(self, *, final: bool) -> tuple[list[Measure], dict[str, list[int]]]:
         """All measures, the number of rows first, and those of each call; equal ones are kept once."""
@@ -132,6 +132,10 @@ class AggregateOperator(SweepOperator):
 
     def routing(self) -> tuple[tuple[str, ...] | None, ...]:
         return (self._keys,) * self.arity
+
+    def sight(self, port: int) -> Sight | None:
+        arguments = [(c.function, c.argument, c.filter) for c in self._calls if c.port == port]
+        return None if any(m.kind == kernel.FINGERPRINT for m in self._measures) else seen_by(self._keys, arguments)
 
     def new_state(self, store: Store) -> AggregateState:
         staircases = {

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING
+from headwater.operators.sight import Sight
 from headwater.state.manifest import Route, route_by_key
 from headwater.state.retyped import KeptTypes
 from headwater.state.store import Store
@@ -108,8 +109,9 @@ class Operator(ABC):
         """The bytes that a step which is not over has put aside, besides the portions that went ahead."""
         return 0
 
-    only_ends: bool = False
-    """Does it see of its inputs only what begins and what ends at each instant, not which beginning goes with which end?"""
+    def sight(self, port: int) -> Sight | None:
+        """What it sees of an input, where that is less than its rows; None: it needs them as they are."""
+        return None
 
     def busiest_key(self, inputs: tuple[Delta, ...]) -> str:
         """Of an operator with portions, the key of which it has got most rows, as a condition: for error texts."""

@@ -18,6 +18,7 @@ from headwater.model.identity import Identity
 from headwater.model.schema import Field, Schema
 from headwater.operators.count_sweep import CountSweepOperator
 from headwater.operators.endpoints import Segments, Swept
+from headwater.operators.sight import Sight
 from headwater.operators.sweep import SweepOperator
 from headwater.state.columns import Columns, take
 
@@ -76,7 +77,6 @@ class FromSignedOperator(CountSweepOperator):
     """Signed instants as intervals: +1 opens an element of the row, -1 closes one (Krämer 17.3)."""
 
     name = "from signed"
-    only_ends = False
 
     def __init__(self, schema: Schema, sign: str = "sign", *, speculative: bool = False, hold: bool = True) -> None:
         rest = Schema(tuple(f for f in schema if f.name != sign))
@@ -85,6 +85,9 @@ class FromSignedOperator(CountSweepOperator):
 
     def routing(self) -> tuple[tuple[str, ...] | None, ...]:
         return (self.schema.names,)
+
+    def sight(self, port: int) -> Sight | None:
+        return None  # a sign says what begins and what ends
 
     def key_columns(self, delta: Delta, port: int) -> tuple[Identity, Sequence[pa.Array]]:
         return delta.key(self.schema.names), [delta.column(n) for n in self.schema.names]

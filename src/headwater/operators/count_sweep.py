@@ -19,6 +19,7 @@ from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
 from headwater.operators.base import EVERY_COLUMN
 from headwater.operators.endpoints import Segments, Swept
+from headwater.operators.sight import Sight
 from headwater.operators.sweep import SweepOperator
 
 KINDS = {
@@ -44,7 +45,6 @@ class CountSweepOperator(SweepOperator):
 
     name = "count sweep"
     totals = 2
-    only_ends = True
 
     def __init__(
         self,
@@ -66,6 +66,9 @@ class CountSweepOperator(SweepOperator):
 
     def routing(self) -> tuple[tuple[str, ...] | None, ...]:
         return (EVERY_COLUMN,) * self.arity
+
+    def sight(self, port: int) -> Sight | None:
+        return Sight(every=True)
 
     def key_columns(self, delta: Delta, port: int) -> tuple[Identity, Sequence[pa.Array]]:
         return delta.key(), delta.columns

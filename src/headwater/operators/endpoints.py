@@ -13,12 +13,9 @@ from headwater.kernels.sort import sort_by_key_time
 from headwater.model.arrays import BoolArray, Int64Array
 from headwater.model.delta import Delta
 from headwater.model.identity import Identity
-from headwater.model.schema import Schema
-from headwater.model.time import INFINITY
 from headwater.state.columns import Column, Columns, concat_column, take_column
 
 _NONE = np.empty(0, np.uint64)
-_LOOSE = 1 << 20
 
 
 class Segments(NamedTuple):
@@ -105,48 +102,3 @@ def both_ends(delta: Delta, rows: Columns, payload: Columns, low: int, high: int
         for name, column in payload.items():
             columns[name] = concat_column([pick(column, begins), pa.nulls(count, column.type)])
     return columns
-
-
-def only_ends(delta: Delta) -> Delta:
-    """The same history for an operator that sees endpoints only: a row [s, e) is one from s on, less one from e on.
-
-    So the pairs of n rows with m rows, n * m intervals, come down to as many rows as there are instants: n + m or so.
-    """
-    ends = np.flatnonzero(delta.end < INFINITY)
-    less = delta.take(ends)
-    forever = np.full(len(delta), INFINITY)
-    begins = Delta(delta.schema, delta.columns, delta.start, forever, delta.weight)
-    less = Delta(delta.schema, less.columns, less.end, forever[: len(ends)], -less.weight)
-    return Delta.concat(delta.schema, [begins, less]).consolidate()
-
-
-class PiledEnds:
-    """The endpoints of rows that come in portions, for an operator that sees endpoints only: each about once."""
-
-    def __init__(self, schema: Schema) -> None:
-        self._schema = schema
-        self._parts: list[Delta] = []
-        self._loose = 0
-        """Rows that came since equal ones were looked for among all of them."""
-
-    def add(self, delta: Delta) -> None:
-        if len(delta) == 0:
-            return
-        self._parts.append(only_ends(delta))
-        self._loose += len(self._parts[-1])
-        if self._loose > max(_LOOSE, len(self._parts[0])):
-            self._parts, self._loose = [self.whole()], 0
-
-    def whole(self) -> Delta:
-        return Delta.concat(self._schema, self._parts).consolidate()
-
-    def with_rest(self, rest: Delta) -> Delta:
-        """With the last portion, which mostly is the only one: that stays as it is."""
-        if not self._parts:
-            return rest.consolidate() if (rest.weight < 0).any() else rest
-        self.add(rest)
-        return self.whole()
-
-    @property
-    def bytes(self) -> int:
-        return sum(part.bytes for part in self._parts)

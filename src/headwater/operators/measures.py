@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,7 @@ from headwater.kernels.hash import mix_all
 from headwater.model.arrays import BoolArray, Float64Array, Int64Array
 from headwater.model.delta import Delta
 from headwater.model.identity import identify
+from headwater.operators.sight import Sight
 from headwater.operators.words import decimal_words, fits_word, floats, from_words, integers, to_words
 
 ADDITIVE = frozenset(("COUNT", "SUM", "AVG", "VAR_SAMP", "VAR_POP", "STDDEV_SAMP", "STDDEV_POP"))
@@ -135,6 +136,21 @@ def needed_measures(
         kinds = [(kernel.WIDE, "wide") if decimal and not fits_word(type_) else (kernel.INTEGER, "integer")]
     kinds = [(kernel.COUNT, ""), *kinds]
     return tuple(Measure(kind, encoding, argument, filter_, port) for kind, encoding in kinds)
+
+
+_SEEN = {"COUNT": "counts", "SUM": "sums", "AVG": "sums", "MIN": "least", "MAX": "most"}
+
+
+def seen_by(keys: Iterable[str], calls: Iterable[tuple[str, str | None, str | None]]) -> Sight:
+    """What totals and staircases know of the columns; calls: function, argument and filter."""
+    seen = Sight(values=frozenset(keys))
+    for function, argument, filter_ in calls:
+        how = {"values": frozenset(() if filter_ is None else (filter_,))}
+        if argument is not None:
+            place = _SEEN.get(function, "values")
+            how[place] = how.get(place, frozenset()) | {argument}
+        seen = seen.plus(Sight(**how))
+    return seen
 
 
 class TotalsAt:

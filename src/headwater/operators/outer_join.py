@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -24,8 +25,9 @@ from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING
 from headwater.operators.base import Frontiers, Inputs, Operator, Portions, Routing, Step, at_once
 from headwater.operators.count_sweep import CountSweepOperator
-from headwater.operators.endpoints import PiledEnds
 from headwater.operators.join import BLOCK, JoinOperator
+from headwater.operators.pile import Pile, covered
+from headwater.operators.sight import Sight, put_together
 from headwater.state.manifest import State
 from headwater.state.retyped import KeptTypes
 from headwater.state.store import Store
@@ -78,6 +80,11 @@ class _MatchingOperator(Operator):
 
     def put_aside(self, state: PartStates) -> int:
         return _TO_COUNT * state.aside
+
+    def _pile(self, count: CountSweepOperator) -> Pile:
+        """For the rows that are in pairs. In how many does not matter where none is ever taken back."""
+        rows = Sight(frozenset(count.schema.names))
+        return Pile(count.schema, partial(put_together, sight=rows) if self._join.retracts else covered)
 
     def busiest_key(self, inputs: tuple[Delta, ...]) -> str:
         return self._join.busiest_key(inputs)
@@ -176,10 +183,10 @@ class SemiJoinOperator(_MatchingOperator):
         pairs = self._join.portions(states[self._join], (left, right), frontiers, size)
         if self._count is None:
             return (yield from pairs)
-        piled = PiledEnds(self.schema)
+        piled = self._pile(self._count)
         while True:
             try:
-                piled.add(next(pairs))
+                piled.add_portion(next(pairs))
             except StopIteration as end:
                 rest, frontier = end.value
                 break
@@ -246,7 +253,7 @@ class OuterJoinOperator(_MatchingOperator):
         reached = max(reached, *(delta.largest_start() for delta in inputs))  # for parts that see one input only
         join_state, *count_states = state.parts
         pairs = self._join.portions(join_state, inputs, frontiers, size)
-        piled = {side: PiledEnds(count.schema) for side, count in self._counts.items()}
+        piled = {side: self._pile(count) for side, count in self._counts.items()}
         while True:
             try:
                 portion = next(pairs)
@@ -254,7 +261,7 @@ class OuterJoinOperator(_MatchingOperator):
                 rest, frontier = end.value
                 break
             for side, pile in piled.items():
-                pile.add(self._of_side(side, portion))
+                pile.add_portion(self._of_side(side, portion))
             state.aside = sum(pile.bytes for pile in piled.values())
             yield portion
         state.aside = 0

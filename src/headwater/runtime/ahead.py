@@ -6,18 +6,15 @@ rows before the frontier, which only together change no more than an end, wait f
 
 from __future__ import annotations
 
-from attrs import Factory, define
+from collections.abc import Iterable
+from functools import partial
 
 from headwater.errors import StreamError
 from headwater.model.delta import Delta
-from headwater.operators.endpoints import only_ends
+from headwater.operators.pile import Pile
+from headwater.operators.sight import Sight, put_together, seen_together
 from headwater.runtime.graph import Graph, Node
 from headwater.runtime.layout import Layout
-
-_FEW = 8
-"""Less than one of so many rows of a portion are few: it does not pay to look for equal endpoints."""
-_PILES = 16
-"""So many portions are put aside before equal endpoints are looked for among all of them."""
 
 
 def legal_part(delta: Delta, frontier: int) -> tuple[Delta, Delta]:
@@ -26,47 +23,20 @@ def legal_part(delta: Delta, frontier: int) -> tuple[Delta, Delta]:
     return (delta, Delta.empty(delta.schema)) if goes.all() else (delta.filter(goes), delta.filter(~goes))
 
 
-def shrunk(delta: Delta, portion: int) -> Delta:
-    """For operators that see endpoints only: each once, if there are many."""
-    return only_ends(delta) if len(delta) > portion // _FEW else delta
+def pile_for(node: Node, readers: Iterable[Sight | None]) -> Pile:
+    """For the rows of a node, of which its readers see so much."""
+    sight = seen_together(readers, node.schema)
+    return Pile(node.schema, partial(put_together, sight=sight) if sight is not None else None)
 
 
-def readers_of_ends(layout: Layout) -> frozenset[int]:
-    """The nodes whose output only such operators read."""
-    graph = layout.graph
-    others = set(graph.queries.values())
-    for node in graph.nodes:
-        if node.operator is not None and not node.operator.only_ends:
-            others.update(node.inputs)
-    return frozenset(node.id for node in graph.nodes) - others
-
-
-@define
-class Pile:
-    """What a node has made in a tick for others to take."""
-
-    node: Node
-    ends: bool
-    """Do all who read it see endpoints only?"""
-    parts: list[Delta] = Factory(list)
-    large: int = 0
-
-    def add(self, delta: Delta) -> None:
-        self.parts.append(delta)
-
-    def add_portion(self, delta: Delta, portion: int) -> None:
-        """One of many, perhaps."""
-        self.add(shrunk(delta, portion) if self.ends else delta)
-        self.large += 1
-        if self.ends and self.large % _PILES == 0:
-            self.parts = [Delta.concat(self.node.schema, self.parts).consolidate()]
-
-    @property
-    def bytes(self) -> int:
-        return sum(part.bytes for part in self.parts)
-
-    def whole(self) -> Delta:
-        return Delta.concat(self.node.schema, self.parts)
+def later_readers(layout: Layout, node: int) -> list[Sight | None]:
+    """What those of later levels see of a node, and the queries whose answer it is."""
+    edges = {edge.id for edge in layout.edges if edge.node == node}
+    sights: list[Sight | None] = [None for root in layout.graph.queries.values() if root == node]
+    for reader, sources in zip(layout.graph.nodes, layout.inputs, strict=True):
+        if reader.operator is not None:
+            sights += [reader.operator.sight(port) for port, source in enumerate(sources) if source.edge in edges]
+    return sights
 
 
 def too_large(graph: Graph, node: Node, key: str, most: int) -> StreamError:

@@ -15,9 +15,10 @@ from headwater.errors import HeadwaterError, StreamError
 from headwater.model.delta import Delta
 from headwater.model.time import BEGINNING
 from headwater.operators.base import Operator, Step
+from headwater.operators.pile import Pile
 from headwater.operators.standing_rows import Standing
 from headwater.runtime import points
-from headwater.runtime.ahead import Pile, legal_part, readers_of_ends, shrunk, too_large
+from headwater.runtime.ahead import later_readers, legal_part, pile_for, too_large
 from headwater.runtime.bundles import Bundle, all_seen, bundles_for, rows_of
 from headwater.runtime.graph import Graph, Node
 from headwater.runtime.layout import Layout, Level
@@ -136,8 +137,12 @@ class Stage:
         """Seconds in steps that are counted already."""
         self._taken = 0
         """Bytes that went ahead into states."""
+        self._parts: dict[int, list[Delta]] = {}
+        """By node: what its steps have brought for later levels and for queries."""
         self._piles: dict[int, Pile] = {}
-        """By node: what it makes for later levels and for queries."""
+        """By node: what went ahead to them."""
+        self._aside: dict[tuple[int, int], Pile] = {}
+        """By node and input: what went ahead, and waits for the rest since the node sees less than rows."""
         self._handed: dict[int, Delta] = {}
         """By node: what stands in a relation, for queries that begin with this tick."""
 
@@ -150,16 +155,17 @@ class Stage:
         now = progress(self._tick, seen)
         edges = [self._layout.edges[e] for e in self._level.outgoing]
         wanted = {edge.node for edge in edges} | {self._layout.graph.queries[q] for q in self._level.queries}
-        nodes, ends = self._layout.graph.nodes, readers_of_ends(self._layout)
-        self._piles = {i: Pile(nodes[i], i in ends) for i in wanted}
+        self._parts = {i: [] for i in wanted}
         made: dict[int, Made] = {}
         come = {i: self._reached(i, now) for i in self._level.nodes}
         for arrived, until in portions(self._arrived(bundles, now), self._tick.portion):
             self._come = {i: min(time, until) for i, time in come.items()}
             made = self._steps(arrived, records)
             for i in wanted:
-                self._piles[i].add(made[i].delta)
-        deltas = {i: pile.whole() for i, pile in self._piles.items()}
+                self._parts[i].append(made[i].delta)
+        for i, pile in self._piles.items():
+            self._parts[i].append(pile.whole())
+        deltas = {i: Delta.concat(self._layout.graph.nodes[i].schema, parts) for i, parts in self._parts.items()}
         frontiers = {i: (made[i].frontier, made[i].known) for i in wanted}
         self._keep(records, {i: step.frontier for i, step in made.items()})
         self._stage(deltas, frontiers)
@@ -180,29 +186,48 @@ class Stage:
                 made[source.node] if source.node is not None else arrived[source.edge or 0]
                 for source in self._layout.inputs[i]
             ]
+            for port in range(len(inputs)):
+                if (pile := self._aside.pop((i, port), None)) is not None:
+                    inputs[port] = inputs[port]._replace(delta=pile.with_rest(inputs[port].delta))
             made[i] = self._step(self._layout.graph.nodes[i], inputs, records)
         return made
 
     def _go_ahead(self, node: Node, delta: Delta, records: Mapping[str, Record]) -> None:
-        """Rows of a step that is not over: the operators above take them while time stands still."""
+        """Rows of a step that is not over: the operators above take them while time stands still, or put them aside."""
         made = {node.id: _still(delta, self._promised.get(node.id, BEGINNING))}
         for i in self._level.nodes:
             sources, above = self._layout.inputs[i], self._layout.graph.nodes[i]
             if i not in made and any(source.node in made for source in sources):
+                if self._put_aside(above, made):
+                    continue
                 record = records.get(above.key)
                 heard = self._heard.get(i) or (record["heard"] if record is not None else [BEGINNING] * len(sources))
                 inputs = [
                     made[source.node] if source.node in made else _still(Delta.empty(nodes.schema), frontier)
                     for source, nodes, frontier in zip(sources, self._inputs_of(above), heard, strict=False)
                 ]
-                assert above.operator is not None
-                if above.operator.only_ends:
-                    inputs = [_still(shrunk(its.delta, self._ahead), its.frontier) for its in inputs]
                 made[i] = self._step(above, inputs, records)
                 if self._states.get(i) is not None:
                     self._taken += sum(its.delta.bytes for its in inputs)
-        for i in made.keys() & self._piles.keys():
-            self._piles[i].add_portion(made[i].delta, self._ahead)
+        for i in made.keys() & self._parts.keys():
+            if i not in self._piles:
+                self._piles[i] = pile_for(self._layout.graph.nodes[i], later_readers(self._layout, i))
+            self._piles[i].add_portion(made[i].delta)
+
+    def _put_aside(self, node: Node, made: Mapping[int, Made]) -> bool:
+        """For the node's own step, if it sees less than rows of all inputs that have brought something."""
+        assert node.operator is not None
+        come = [(port, source.node) for port, source in enumerate(self._layout.inputs[node.id]) if source.node in made]
+        piles: list[Pile] = []
+        for port, below in come:
+            pile = self._aside.get((node.id, port))
+            piles.append(pile or pile_for(self._layout.graph.nodes[below], [node.operator.sight(port)]))
+        if not all(pile.shrinks for pile in piles):
+            return False
+        for (port, below), pile in zip(come, piles, strict=True):
+            pile.add_portion(made[below].delta)
+            self._aside[node.id, port] = pile
+        return True
 
     def _inputs_of(self, node: Node) -> list[Node]:
         return [self._layout.graph.nodes[i] for i in node.inputs]
@@ -259,7 +284,9 @@ class Stage:
             if len(ahead):
                 self._go_ahead(node, ahead, records)
             kept = self._taken + operator.put_aside(self._states[node.id])
-            if kept + sum(pile.bytes for pile in self._piles.values()) > self._tick.step_bytes:
+            kept += sum(pile.bytes for pile in (*self._piles.values(), *self._aside.values()))
+            kept += sum(delta.bytes for parts in (held, *self._parts.values()) for delta in parts)
+            if kept > self._tick.step_bytes:
                 key = operator.busiest_key(deltas)
                 raise too_large(self._layout.graph, node, key, self._tick.step_bytes)
         delta = held[-1]

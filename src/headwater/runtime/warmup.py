@@ -12,6 +12,8 @@ from headwater.kernels.checksum import checksum
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
+from headwater.operators.pile import covered
+from headwater.operators.sight import Sight, put_together
 from headwater.runtime.stepping import by_hand
 
 _FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX", "VAR_SAMP", "MEDIAN", "ARRAY_AGG")
@@ -59,9 +61,21 @@ def _type_of(function: str) -> pa.DataType:
     return {"COUNT": pa.int64(), "ARRAY_AGG": pa.list_(pa.float64())}.get(function, pa.float64())
 
 
+def _put_rows_together() -> None:
+    """As where one tick makes very many."""
+    numbers = {"i": pa.int64(), "x": pa.float64(), "d": pa.decimal128(38, 2)}
+    for key_type in (pa.int64(), pa.string()):
+        schema = Schema.of(k=key_type, s=pa.string(), m="DOUBLE", **numbers)
+        rows = Delta.from_rows(schema, [((None, None, 1.5, None, None, None), 0, 1, 1)])
+        put_together(rows, Sight(frozenset("ks"), frozenset(numbers), most=frozenset("m")))
+        put_together(rows, Sight(frozenset("k"), frozenset(numbers), most=frozenset("m")))
+        covered(rows)
+
+
 def warm_up() -> None:
     """Run everything once, small."""
     checksum(b"")
+    _put_rows_together()
     for key_type, keys in (("BIGINT", [1, 2, 1]), ("STRING", ["a", None, "a"])):
         for revisable in (True, False):
             left = n.Source("l", Schema.of(k=key_type, x="DOUBLE", i="INT"), revisable=revisable)
