@@ -69,3 +69,13 @@ def test_the_instant_beyond_the_years_of_python_is_a_number():
         engine.push("s", table_of([YEAR_10000]))
         assert run.frontier == YEAR_10000
         assert "10000-01-01 00:00:00" in engine.sql("SHOW QUERIES")
+
+
+def test_a_constant_beyond_the_years_of_python_is_computed():
+    """Its value came as a text, which was taken for a text."""
+    with hw.connect(runner="inprocess") as engine:
+        engine.sql("CREATE STREAM s (x INT, t BIGINT) ORDERED BY t IN ORDER")
+        run = engine.sql("SELECT TIMESTAMP '9999-12-31 23:59:59' + INTERVAL 10 DAYS AS at FROM s").start()
+        engine.push("s", [{"x": 1, "t": 1}])
+        engine.run_to_end()
+        assert [row["at"] for row in run.history().rows()] == ["10000-01-10 23:59:59.000000"]

@@ -46,16 +46,28 @@ def test_many_random_statements(piece: int):
         (" UNION ".join(f"SELECT x + {i} AS x FROM u" for i in range(250)), "TOO_DEEP"),
         (" EXCEPT ".join(["SELECT x FROM u"] * 300), "TOO_DEEP"),
         ("SELECT " + "(" * 3000 + "x" + ")" * 3000 + " FROM s", "TOO_DEEP"),
+        ("SELECT x" + " + 1" * 3000 + " AS x FROM u", "TOO_DEEP"),
+        ("SELECT x FROM u WHERE x = 1 OR x" + " + 1" * 3000 + " = 2", "TOO_DEEP"),
+        ("SELECT * FROM (VALUES ()) v", "SYNTAX"),
+        ("SELECT * FROM VALUES (), (1)", "SYNTAX"),
         ("END", "UNKNOWN_STATEMENT"),
         ("SELECT x FROM u; END;", "UNKNOWN_STATEMENT"),
         ("SELECT SESSION FROM VALUES", "SYNTAX"),
     ],
-    ids=["unions", "distinct unions", "differences", "parentheses", "END", "END after a query", "no values"],
+    ids=[
+        *("unions", "distinct unions", "differences", "parentheses", "a sum", "a sum in a condition"),
+        *("a row of nothing", "another row of nothing", "END", "END after a query", "no values"),
+    ],
 )
 def test_what_once_was_a_traceback_is_an_error(text: str, code: str):
     with pytest.raises(SqlError) as error:
         bind_script(STREAMS + text)
     assert error.value.code == code
+
+
+def test_a_long_condition_is_not_deep():
+    chain = " OR ".join(f"x = {i} AND x < {i + 1}" for i in range(1500))
+    assert bind_script(STREAMS + f"SELECT x FROM u WHERE {chain}").result is not None
 
 
 def test_a_chain_of_unions_is_no_deep_plan():

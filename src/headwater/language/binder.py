@@ -41,6 +41,8 @@ from headwater.language.time_clauses import Lag, Skew
 from headwater.settings import Settings
 
 _DEEPEST = 200
+_DEEPEST_EXPRESSION = 900
+"""DuckDB takes a thousand."""
 
 
 def bind_script(
@@ -73,6 +75,18 @@ def _is_deep(plan: Plan) -> bool:
     while level and deep <= _DEEPEST:
         level, deep = {id(child): child for node in level.values() for child in node.inputs}, deep + 1
     return bool(level) or _unions(plan, {}) > _DEEPEST  # the optimizer makes a chain of those
+
+
+def _is_nested(query: exp.Expr) -> bool:
+    """Is an expression deeper than what computes it takes? Chains of AND and OR are not deep, whatever their length."""
+    level, deep = [query], 0
+    while level and deep <= _DEEPEST_EXPRESSION:
+        below = [child for node in level for child in node.iter_expressions()]
+        while chained := [node for node in below if isinstance(node, exp.Connector | exp.SetOperation)]:
+            below = [node for node in below if not isinstance(node, exp.Connector | exp.SetOperation)]
+            below += [child for node in chained for child in node.iter_expressions()]
+        level, deep = below, deep + 1
+    return bool(level)
 
 
 def _unions(plan: Plan, known: dict[int, int]) -> int:
@@ -118,6 +132,11 @@ class _ScriptBinder:
             check_references(self.text, self.catalog, stream, references)
 
     def _query(self, node: exp.Expr) -> tuple[Output, QueryBinder]:
+        if _is_nested(node):
+            hint = "Give parts of it names of their own, in a sub-query: SELECT … FROM (SELECT … AS name FROM …)."
+            raise self.error(
+                node, "TOO_DEEP", f"an expression is nested more than {_DEEPEST_EXPRESSION} times", hint=hint
+            )
         binder = QueryBinder(self.catalog, self.text, one_row=self.settings.empty_aggregate == "one_row")
         with functions_of(self.catalog) as called:
             output = binder.bind(with_heartbeats(self.text, self.catalog, node))

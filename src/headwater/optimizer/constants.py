@@ -66,7 +66,7 @@ def _text(found: object, type_: pa.DataType) -> str | None:
             return "TRUE" if found else "FALSE"
         case int():
             return f"CAST({found} AS {spelled})"
-        case str():
+        case str() if pa.types.is_string(type_):  # times that Python cannot hold come as texts, too
             return "'" + found.replace("'", "''") + "'" if found.isprintable() else None
         case float() if math.isfinite(found):
             return f"CAST({found!r} AS {spelled})"

@@ -38,6 +38,8 @@ def bind_values(
         raise error_on(text, place, "SYNTAX", "VALUES needs at least one row", hint=hint)
     binder = ExpressionBinder(Scope(text, ()), "VALUES")
     written = [[binder.bind(cell) for cell in _expressions(row)] for row in rows]
+    if fields is None and not written[0]:
+        raise error_on(text, place, "SYNTAX", "a row of VALUES needs at least one value")
     _check_lengths(text, rows, written, fields)
     for row in written:
         for bound in row:
