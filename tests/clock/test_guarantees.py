@@ -157,5 +157,7 @@ def test_what_is_learned_only_after_many_rows_says_so():
         ("HEARTBEAT ESTIMATED (WALL CLOCK)", 1000),
         ("HEARTBEAT ESTIMATED (WARMUP 7 ROWS)", 7),
     ):
-        text = explain_heartbeat(rules_of_sql(f"CREATE STREAM s (ts TIMESTAMP) ORDERED BY ts {clause};"), ["s"])
-        assert (f"nothing of s is final before {rows} of its rows have come (WARMUP)" in text) == bool(rows)
+        rules = rules_of_sql(f"CREATE STREAM s (ts TIMESTAMP) ORDERED BY ts {clause};")
+        told = f'WARMUP: nothing of stream "s" is final before {rows:,} of its rows have come'
+        assert (told in explain_heartbeat(rules, ["s"])) == bool(rows)
+        assert ("WARMUP" in _codes(notices_of_query(rules, ["s"]))) == bool(rows)

@@ -115,8 +115,6 @@ def _progress(rules: Rules, names: Sequence[str]) -> list[str]:
     notices += [
         f"{name} is final as far as its source says, and no further: {_word(rules.streams[name])}" for name in told
     ]
-    warming = {n: its.warmup_rows for n in names if (its := rules.streams[n].estimated) is not None and its.warmup_rows}
-    notices += [f"nothing of {n} is final before {rows} of its rows have come (WARMUP)" for n, rows in warming.items()]
     if not timeout_needed(rules, names) and not told:
         learned = any(rules.streams[n].estimated is not None for n in names)
         sure = "no TIMEOUT is needed, as far as bounds are learned" if learned else "no TIMEOUT is needed"

@@ -74,6 +74,7 @@ def notices_of_query(rules: Rules, streams: Sequence[str], *, together: Iterable
         *_blocking_notices(rules, streams),
         *_timeout_notices(rules, streams, together),
         *(notice for name in _known(rules, streams) for notice in _latency_notices(rules, name)),
+        *(notice for name in _known(rules, streams) for notice in _warmup_notices(rules.streams[name])),
     ]
 
 
@@ -174,6 +175,18 @@ def _latency_notices(rules: Rules, stream: str) -> list[Notice]:
         "Declare LATENCY beside ORDERED TRANSPORT, or leave out both if the bounds describe the stream as it arrives."
     )
     return [Notice("UNKNOWN_LATENCY", message, hint)]
+
+
+def _warmup_notices(its: StreamRules) -> list[Notice]:
+    """Answers that stay empty at first."""
+    if its.estimated is None or not its.estimated.warmup_rows:
+        return []
+    message = (
+        f'nothing of stream "{its.name}" is final before {its.estimated.warmup_rows:,} of its rows have come:'
+        " only then is it judged how far they are out of order"
+    )
+    hint = "Declare it: IN ORDER, or DISORDER …; or learn from the first row on: HEARTBEAT ESTIMATED (WARMUP 0 ROWS)."
+    return [Notice("WARMUP", message, hint)]
 
 
 def _short_timeouts(rules: Rules, domain: Domain) -> list[Notice]:
