@@ -30,6 +30,11 @@ def _last_digits(ours: Any, theirs: Any, refused: str) -> bool:
     return isinstance(ours, float) and isinstance(theirs, float) and abs(ours - theirs) <= 4e-15 * abs(theirs)
 
 
+def _last_digit(ours: Any, theirs: Any, refused: str) -> bool:
+    """Of 16: the next one decides how it is rounded."""
+    return isinstance(ours, float) and isinstance(theirs, float) and abs(ours - theirs) <= 2e-14 * abs(theirs)
+
+
 def _nearly(ours: Any, theirs: Any, refused: str) -> bool:
     try:
         return abs(float(str(ours)) - float(str(theirs))) <= 1e-15 * abs(float(str(theirs))) + 1e-44
@@ -186,6 +191,7 @@ DIFFERENCES: list[Difference] = [
         _nearly_text,
         *_REAL,
     ),
+    Difference(r"^b?round\(d", _last_digit, *_REAL),
     Difference(r"^(concat|concat_ws|array_join)\(.*\b(d|f|ad)\b", _same_shape, *_REAL),
     Difference(
         r"CAST\((d|f) AS BIGINT\)|^(bin|char|chr|hex)\(d\)",

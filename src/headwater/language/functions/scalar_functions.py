@@ -24,11 +24,13 @@ _WHOLE = (
 _WHOLES = {"": "CAST({0} AS BIGINT)", "bigint": "({0})"}
 
 _ROUNDED = (
-    "CASE WHEN ABS({0}) < 1e16 THEN CAST(%(round)s(CAST(CAST({0} AS VARCHAR) AS DECIMAL(38,22)), %(digits)s) AS DOUBLE) "
+    "CASE WHEN ABS({0}) < 1e16 THEN "
+    "CAST(CAST(%(round)s(CAST(CAST({0} AS VARCHAR) AS DECIMAL(38,22)), %(digits)s) AS VARCHAR) AS DOUBLE) "
     "WHEN ABS({0}) < 1e37 AND %(digits)s < 0 THEN "
     "CAST(CAST(%(round)s(CAST(CAST({0} AS VARCHAR) AS DECIMAL(38,0)), %(digits)s) AS VARCHAR) AS DOUBLE) ELSE {0} END"
 )
-"""Spark rounds the decimal digits that a DOUBLE is shown with, not the binary ones: 1.005 has two 5s."""
+"""Spark rounds the decimal digits that a DOUBLE is shown with, not the binary ones: 1.005 has two 5s. It is read again from
+text, for DuckDB makes a DOUBLE of a long DECIMAL that is not the nearest."""
 
 
 def _rounded(function: str) -> dict[str, str]:
