@@ -93,7 +93,6 @@ UNSAFE = re.compile(
 )
 MAY = {
     "model/functions.py": 1,  # what CREATE FUNCTION names
-    "operators/user_aggregates.py": 2,  # the module of a function that the program registered; whether there is one
     "runtime/points.py": 1,  # a variable of the environment, for tests
     "runtime/spark/java.py": 1,
     "runtime/spark/tasks.py": 1,  # the graph, from the driver to its tasks

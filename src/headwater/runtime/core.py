@@ -297,10 +297,9 @@ class Core:
     def _prepare_shards(self) -> bool:
         """After a restart with another number of shards, the state moves first. Does it?"""
         moves = self.manifest.shards != self.shards
-        if moves:
-            if self.manifest.records and self._store is not None:
-                self.manifest.records = reshard(self.deployment.layout, self.manifest.records, self.shards, self._store)
-            self.manifest.shards = self.shards
+        if moves and self.manifest.records and self._store is not None:
+            self.manifest.records = reshard(self.deployment.layout, self.manifest.records, self.shards, self._store)
+        self.manifest.shards = self.shards
         return moves
 
     def _job(self, given: Mapping[str, Delta], frontiers: Mapping[str, int], ended: frozenset[str]) -> TickJob:
@@ -310,12 +309,10 @@ class Core:
         newest = dict(kept.newest)
         for stream, delta in given.items():
             newest[stream] = max(newest.get(stream, BEGINNING), delta.largest_start())
-        now = self.wall.stamp()
+        now, self._shown = self.wall.stamp(), []
         if HEARTBEATS.name in self._views_read():
             changes, self._shown = heartbeat_changes(self.times.clock, kept.shown, now)
             given, told = {**given, HEARTBEATS.name: changes}, {**told, HEARTBEATS.name: now}
-        else:
-            self._shown = []
         tick = Tick(
             number,
             self.shards,
