@@ -33,7 +33,13 @@ def above_it(dice: Dice, sources: tuple[Source, Source], plan: Plan) -> Plan:
     return plans._above(dice, sources, plan, 2)
 
 
-def campaign(first: int, count: int, monkeypatch: pytest.MonkeyPatch, kind: JoinKind | None = JoinKind.INNER) -> int:
+def campaign(
+    first: int,
+    count: int,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: JoinKind | None = JoinKind.INNER,
+    trial: str = "5 shards",
+) -> int:
     """Joins (None: of any kind) under one to three other operators; pairs go ahead two by two. How often they did."""
     monkeypatch.setattr(join, "BLOCK", 2)
     monkeypatch.setattr(stage, "PORTION", 0)
@@ -55,12 +61,18 @@ def campaign(first: int, count: int, monkeypatch: pytest.MonkeyPatch, kind: Join
             if plans.crowd(above) <= plans._CROWD and not grows_for_ever(above, ("s", "t")):
                 plan = above
         case = Case(plan, streams(Dice(seed, 78), plan, StreamShape(elements=24)), seed)
-        checks.check_cases([case], kinds=["5 shards"])
+        checks.check_cases([case], kinds=[trial])
     return went
 
 
 def test_answers_stay_what_they_are(monkeypatch: pytest.MonkeyPatch):
     assert campaign(0, scaled(20), monkeypatch) > 20
+
+
+@pytest.mark.parametrize("seed", [24, 53, 60])
+def test_what_goes_ahead_in_the_first_tick_on_other_shards(seed: int, monkeypatch: pytest.MonkeyPatch):
+    """Then nothing is known of what the operators above have heard before."""
+    assert campaign(seed, 1, monkeypatch, trial="restarted") > 0
 
 
 @pytest.mark.parametrize("kind", [JoinKind.LEFT, JoinKind.FULL, JoinKind.SEMI, JoinKind.ANTI])

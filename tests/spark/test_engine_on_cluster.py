@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 import headwater
 
 SOURCES = Path(headwater.__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 PROGRAM = """
 import json, sys
@@ -79,7 +81,7 @@ def test_a_lost_worker_changes_no_answer(tmp_path: Path):
         capture_output=True,
         text=True,
         timeout=600,
-        env={"PYTHONPATH": str(SOURCES), **_environment()},
+        env={"PYTHONPATH": f"{SOURCES}{os.pathsep}{ROOT}", **_environment()},
     )
     assert ran.returncode == 0, ran.stderr[-4000:]
     told = json.loads(ran.stdout.splitlines()[-1])

@@ -201,7 +201,8 @@ class Stage:
                 if self._put_aside(above, made):
                     continue
                 record = records.get(above.key)
-                heard = self._heard.get(i) or (record["heard"] if record is not None else [BEGINNING] * len(sources))
+                before = record["heard"] if record is not None else []  # nothing, too, where another form has heard it
+                heard = self._heard.get(i) or before or [BEGINNING] * len(sources)
                 inputs = [
                     made[source.node] if source.node in made else _still(Delta.empty(nodes.schema), frontier)
                     for source, nodes, frontier in zip(sources, self._inputs_of(above), heard, strict=False)
