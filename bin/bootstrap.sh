@@ -76,7 +76,7 @@ install_package() {
 
 # Spark runs on Java; a machine that has none, or only an old one, gets one as a Python package.
 provide_java() {
-    local search='from headwater.runtime.spark.java import find_java; find_java()'
+    local search='from headwater.backends.spark.java import find_java; find_java()'
     if ! "$venv/bin/python" -c "$search" 2>/dev/null; then
         say "installing Java, once: this machine has none that is new enough for Spark"
         (install_package java) || say "going on without Java; what needs Spark will ask for it"
@@ -88,7 +88,7 @@ warm_up() {
     "$venv/bin/python" -m headwater.runtime.warmup >/dev/null 2>&1 ||
         say "could not compile the kernels ahead; they compile when first used"
     # Spark starts sooner with an archive of its classes; where Java cannot make one, it starts without.
-    "$venv/bin/python" -m headwater.runtime.spark.class_archive >/dev/null 2>&1 || true
+    "$venv/bin/python" -m headwater.backends.spark.class_archive >/dev/null 2>&1 || true
     stamp warm "$1"
 }
 

@@ -14,8 +14,8 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
+from headwater.backends.spark.java import find_java, home_for_spark
 from headwater.errors import HeadwaterError
-from headwater.runtime.spark.java import find_java, home_for_spark
 
 _PATIENCE = 120.0  # seconds; a JVM starts in a few, on a busy machine in many
 _MASTER = re.compile(r"Starting Spark master at (spark://\S+)")

@@ -15,7 +15,7 @@ from headwater.model.given_functions import give
 from headwater.settings import Settings
 
 if TYPE_CHECKING:
-    from headwater.runtime.spark.session import SessionHandle
+    from headwater.backends.spark.session import SessionHandle
 
 
 class CreatesFunctions:
@@ -69,7 +69,7 @@ class CreatesFunctions:
         if aggregate is None:
             aggregate = all(callable(getattr(function, step, None)) for step in ("init", "merge", "eval"))
         if self._session is not None:
-            from headwater.runtime.spark.ship import pickled
+            from headwater.backends.spark.ship import pickled
 
             pickled(function, f'function "{name}"')  # whoever cannot travel is told so here
         listed = ", ".join(f"{_quoted(parameter)} {_spelled(type_)}" for parameter, type_ in parameters.items())

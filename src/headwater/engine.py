@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headwater.algebra.nodes import Plan, Source
+from headwater.backends.spark.native_parts import marked
 from headwater.clock.guarantees import notices_of_query
 from headwater.clock.wall import VirtualClock, WallClock
 from headwater.created_functions import CreatesFunctions
@@ -36,7 +37,6 @@ from headwater.runtime.progress import EngineProgress, engine_progress
 from headwater.runtime.progress_bar import ProgressBar
 from headwater.runtime.shown_queries import with_states
 from headwater.runtime.shown_streams import with_counts
-from headwater.runtime.spark.native_parts import marked
 from headwater.runtime.when_shown import notices_of_form
 from headwater.settings import MOST_SHARDS, Settings
 from headwater.sinks.base import Output, Sink
@@ -48,7 +48,7 @@ from headwater.sources.memory import as_table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from headwater.runtime.spark.session import SessionHandle
+    from headwater.backends.spark.session import SessionHandle
 
 log = logging.getLogger("headwater")
 
@@ -103,8 +103,8 @@ def connect(
         durable = checkpoint is not None
         core = Core(shards=shards or 1, checkpoint=checkpoint, durable=durable, keep=keep, sync=sync, wall=clock)
         return Engine(core, None, python_functions=python_functions)
-    from headwater.runtime.spark.job import SparkExecutor
-    from headwater.runtime.spark.session import open_session
+    from headwater.backends.spark.job import SparkExecutor
+    from headwater.backends.spark.session import open_session
 
     session = open_session(master, spark, shards=shards, config=config)
     try:

@@ -14,7 +14,7 @@ from headwater.errors import SqlError
 from headwater.language.binder import bind_script
 from headwater.language.functions.datetime_patterns import translated
 from headwater.model.delta import Delta
-from headwater.operators.project import ProjectOperator
+from headwater.operators.rows.project import ProjectOperator
 
 ROWS = 400
 

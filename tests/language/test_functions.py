@@ -15,7 +15,7 @@ from headwater.language.functions.registry import AGGREGATES, SCALARS
 from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS
 from headwater.model.delta import Delta
 from headwater.model.history import freeze
-from headwater.operators.project import ProjectOperator
+from headwater.operators.rows.project import ProjectOperator
 
 STREAM = """CREATE STREAM one (i INT, l BIGINT, f DOUBLE, d DECIMAL(10,2), s STRING, b BOOLEAN, t TIMESTAMP, day DATE,
                                a ARRAY<INT>, r STRUCT<x: INT, y: STRING>, z INT, fl FLOAT, bin BINARY);"""

@@ -23,8 +23,8 @@ from headwater.model.history import History
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.model.validity import StreamValidator
-from headwater.operators.aggregate import AggregateOperator, Call
-from headwater.operators.count_sweep import CountSweepOperator
+from headwater.operators.aggregates.aggregate import AggregateOperator, Call
+from headwater.operators.sweeps.count_sweep import CountSweepOperator
 from headwater.state.store import FileStore, MemoryStore
 from headwater.testing.choices import Dice
 from headwater.testing.generate import StreamShape, cut, stream, whole

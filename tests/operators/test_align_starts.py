@@ -7,7 +7,7 @@ import pytest
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
-from headwater.operators.align_starts import AlignStartsOperator, AlignStartsState
+from headwater.operators.waiting.align_starts import AlignStartsOperator, AlignStartsState
 from headwater.state.store import MemoryStore
 
 X = Schema.of(x="STRING")

@@ -9,7 +9,7 @@ from headwater.model.history import History
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.model.validity import StreamValidator
-from headwater.operators.block import BlockOperator, BlockState
+from headwater.operators.waiting.block import BlockOperator, BlockState
 from headwater.state.store import FileStore, MemoryStore
 from headwater.testing.choices import Dice
 from headwater.testing.generate import StreamShape, cut, stream, whole

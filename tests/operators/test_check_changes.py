@@ -8,7 +8,7 @@ from headwater.errors import StreamError
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
-from headwater.operators.check_changes import CheckChangesOperator
+from headwater.operators.tables.check_changes import CheckChangesOperator
 from headwater.state.store import MemoryStore
 
 SCHEMA = Schema.of(x="INT", y="STRING")

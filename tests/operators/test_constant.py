@@ -10,7 +10,7 @@ from headwater.model.delta import Delta
 from headwater.model.history import History
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
-from headwater.operators.constant import ConstantOperator
+from headwater.operators.rows.constant import ConstantOperator
 from headwater.runtime.stepping import by_hand
 from headwater.state.store import MemoryStore
 from headwater.testing.oracle import expected_history

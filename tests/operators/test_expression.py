@@ -11,8 +11,8 @@ from headwater.errors import HeadwaterError
 from headwater.model.delta import Delta
 from headwater.model.schema import Field, Schema
 from headwater.operators.expression import Expressions, quote, referenced
-from headwater.operators.filter import FilterOperator
-from headwater.operators.project import ProjectOperator
+from headwater.operators.rows.filter import FilterOperator
+from headwater.operators.rows.project import ProjectOperator
 
 SCHEMA = Schema.of(x="BIGINT", y="STRING")
 DELTA = Delta.from_rows(

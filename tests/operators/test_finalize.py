@@ -10,7 +10,7 @@ from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.model.validity import StreamValidator
-from headwater.operators.finalize import FinalizeOperator
+from headwater.operators.waiting.finalize import FinalizeOperator
 from headwater.state.store import FileStore, MemoryStore
 from headwater.testing.choices import Dice
 

@@ -11,7 +11,7 @@ from headwater.model.history import History
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.model.validity import StreamValidator
-from headwater.operators.granularity import GranularityOperator
+from headwater.operators.rows.granularity import GranularityOperator
 
 X = Schema.of(x="STRING")
 S1 = [(("c",), 1, 8, 1), (("a",), 5, 11, 1), (("d",), 6, 14, 1), (("a",), 9, 10, 1), (("b",), 12, 17, 1)]

@@ -26,9 +26,9 @@ from headwater.model.history import History, canonical_order, freeze
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.model.validity import StreamValidator
-from headwater.operators import holistic
-from headwater.operators.aggregate import AggregateOperator, Call
-from headwater.operators.user_aggregates import load_aggregate
+from headwater.operators.aggregates import holistic
+from headwater.operators.aggregates.aggregate import AggregateOperator, Call
+from headwater.operators.aggregates.user_aggregates import load_aggregate
 from headwater.state.store import FileStore, MemoryStore
 from headwater.testing.choices import Dice
 from headwater.testing.generate import StreamShape, cut, stream, whole
@@ -365,7 +365,7 @@ def test_functions_travel_to_another_process(tmp_path: Path):
     )
     make = textwrap.dedent("""
         import pickle, sys, pyarrow as pa
-        from headwater.operators.user_aggregates import load_aggregate
+        from headwater.operators.aggregates.user_aggregates import load_aggregate
         paths = "my_aggregates:longest", "my_aggregates:Joined"
         sys.stdout.buffer.write(pickle.dumps([load_aggregate("f", path, pa.string()) for path in paths]))
     """)

@@ -16,7 +16,7 @@ from headwater.model.element import Stable
 from headwater.model.history import History
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
-from headwater.operators.hop_window import HopWindowOperator
+from headwater.operators.windows.hop_window import HopWindowOperator
 from headwater.runtime.stepping import by_hand
 from headwater.testing.timeline import changes, history, timeline
 

@@ -19,9 +19,9 @@ from headwater.model.history import History
 from headwater.model.schema import Field, Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.model.validity import StreamValidator
-from headwater.operators import join as join_module
-from headwater.operators.join import JoinOperator
-from headwater.operators.outer_join import OuterJoinOperator, SemiJoinOperator
+from headwater.operators.joins import join as join_module
+from headwater.operators.joins.join import JoinOperator
+from headwater.operators.joins.outer_join import OuterJoinOperator, SemiJoinOperator
 from headwater.state.store import FileStore, MemoryStore
 from headwater.testing.choices import Dice
 from headwater.testing.generate import StreamShape, cut, whole

@@ -13,8 +13,8 @@ from headwater.model.delta import Delta
 from headwater.model.history import History
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
-from headwater.operators.keyed_table import KeyedTableOperator
-from headwater.operators.standing_rows import StandingRowsOperator
+from headwater.operators.tables.keyed_table import KeyedTableOperator
+from headwater.operators.tables.standing_rows import StandingRowsOperator
 from headwater.runtime.stepping import by_hand
 from headwater.state.store import MemoryStore
 from headwater.testing.cases import scaled

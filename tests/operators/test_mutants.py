@@ -20,12 +20,12 @@ from headwater.model.delta import Delta
 from headwater.model.history import canonical_order, freeze
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
-from headwater.operators.align import AlignOperator
 from headwater.operators.base import Buffered, Frontiers, Inputs, Operator, Step
-from headwater.operators.count_sweep import CountSweepOperator
-from headwater.operators.join import JoinOperator
-from headwater.operators.sweep import SweepOperator
-from headwater.operators.top_k import TopKOperator
+from headwater.operators.joins.join import JoinOperator
+from headwater.operators.ranking.top_k import TopKOperator
+from headwater.operators.sweeps.count_sweep import CountSweepOperator
+from headwater.operators.sweeps.sweep import SweepOperator
+from headwater.operators.waiting.align import AlignOperator
 from headwater.state.store import Store
 from headwater.testing.cases import campaign, operator_cases
 from headwater.testing.checks import CheckError, check_cases
@@ -173,6 +173,6 @@ def test_top_k_that_forgets_an_endpoint_at_the_frontier_is_caught(monkeypatch: p
 
 def test_top_k_that_leaves_ties_as_they_come_is_caught(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(
-        "headwater.operators.sort_order.canonical_ranks", lambda columns: np.zeros(len(columns[0]), int)
+        "headwater.operators.ranking.sort_order.canonical_ranks", lambda columns: np.zeros(len(columns[0]), int)
     )
     assert_caught(monkeypatch, "top-k numbers", "wrong answer")

@@ -11,8 +11,8 @@ import pytest
 
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
-from headwater.operators.aggregate import Call
-from headwater.operators.pre_aggregate import PreAggregateOperator, ReductionMeter, partial_type
+from headwater.operators.aggregates.aggregate import Call
+from headwater.operators.aggregates.pre_aggregate import PreAggregateOperator, ReductionMeter, partial_type
 
 LONG = pa.int64()
 SCHEMA = Schema.of(k="STRING", v="INT", w="BIGINT", d=pa.decimal128(18, 2), p="BOOLEAN", x="DOUBLE")

@@ -10,8 +10,8 @@ from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.model.validity import StreamValidator
-from headwater.operators.pools import PoolState
-from headwater.operators.repair import RepairOperator
+from headwater.operators.tables.repair import RepairOperator
+from headwater.operators.waiting.pools import PoolState
 from headwater.state.store import FileStore, MemoryStore
 from headwater.testing.choices import Dice
 

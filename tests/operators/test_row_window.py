@@ -15,7 +15,7 @@ from headwater.model.history import History, canonical_order
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.model.validity import StreamValidator
-from headwater.operators.row_window import RowWindowOperator
+from headwater.operators.windows.row_window import RowWindowOperator
 from headwater.runtime.stepping import by_hand
 from headwater.state.store import FileStore, MemoryStore
 

@@ -11,7 +11,7 @@ from headwater.model.delta import Delta
 from headwater.model.history import History
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
-from headwater.operators.sample import SampleOperator
+from headwater.operators.rows.sample import SampleOperator
 from headwater.state.store import MemoryStore
 from headwater.testing.timeline import changes, history, timeline
 

@@ -18,8 +18,8 @@ from headwater.model.history import History
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.model.validity import StreamValidator
-from headwater.operators.session_window import SessionWindowOperator
-from headwater.operators.split import SplitOperator
+from headwater.operators.rows.split import SplitOperator
+from headwater.operators.windows.session_window import SessionWindowOperator
 from headwater.runtime.stepping import by_hand
 from headwater.state.store import FileStore, MemoryStore
 from headwater.testing.timeline import changes, history, timeline

@@ -9,8 +9,8 @@ from headwater.model.history import History
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.model.validity import StreamValidator
-from headwater.operators.pools import PoolState
-from headwater.operators.settle import SettleOperator
+from headwater.operators.waiting.pools import PoolState
+from headwater.operators.waiting.settle import SettleOperator
 from headwater.state.store import FileStore, MemoryStore
 from headwater.testing.choices import Dice
 from headwater.testing.generate import cut, stream, whole

@@ -11,9 +11,9 @@ from headwater.model.delta import Delta
 from headwater.model.history import History
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.model.validity import StreamValidator
-from headwater.operators.pools import PoolState
-from headwater.operators.settle import SettleOperator
-from headwater.operators.settle_starts import SettleStartsOperator
+from headwater.operators.waiting.pools import PoolState
+from headwater.operators.waiting.settle import SettleOperator
+from headwater.operators.waiting.settle_starts import SettleStartsOperator
 from headwater.state.store import FileStore, MemoryStore
 from headwater.testing.choices import Dice
 from headwater.testing.generate import cut, stream, whole

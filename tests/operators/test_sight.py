@@ -14,10 +14,10 @@ from headwater.model.delta import Delta
 from headwater.model.history import History
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
-from headwater.operators.aggregate import AggregateOperator, Call
-from headwater.operators.count_sweep import CountSweepOperator
-from headwater.operators.pile import Pile, covered
+from headwater.operators.aggregates.aggregate import AggregateOperator, Call
+from headwater.operators.joins.pile import Pile, covered
 from headwater.operators.sight import Sight, put_together, seen_together
+from headwater.operators.sweeps.count_sweep import CountSweepOperator
 from headwater.state.store import MemoryStore
 from headwater.testing.cases import scaled
 from headwater.testing.choices import Dice
@@ -73,7 +73,7 @@ def answer(operator: AggregateOperator | CountSweepOperator, *ticks: tuple[Delta
 
 def piled(whole: Delta, operator: AggregateOperator, dice: Dice, monkeypatch: pytest.MonkeyPatch) -> Delta:
     """As it comes from a pile of portions, put together now and then."""
-    monkeypatch.setattr("headwater.operators.pile._LOOSE", dice.integer(0, 20))
+    monkeypatch.setattr("headwater.operators.joins.pile._LOOSE", dice.integer(0, 20))
     sight = seen_together([operator.sight(0)], whole.schema)
     assert sight is not None
     pile = Pile(whole.schema, lambda delta: put_together(delta, sight))

@@ -13,7 +13,7 @@ from headwater.model.history import History
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.model.validity import StreamValidator
-from headwater.operators.split import SplitOperator
+from headwater.operators.rows.split import SplitOperator
 from headwater.state.store import FileStore, MemoryStore
 
 X = Schema.of(x="STRING")

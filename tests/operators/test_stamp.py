@@ -9,7 +9,7 @@ from headwater.errors import StreamError
 from headwater.model.history import History
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
-from headwater.operators.stamp import StampOperator
+from headwater.operators.rows.stamp import StampOperator
 from headwater.runtime.stepping import by_hand
 from headwater.testing.timeline import changes, history, timeline
 

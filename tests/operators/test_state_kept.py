@@ -16,18 +16,18 @@ from headwater.model.identity import identify
 from headwater.model.schema import Field, Schema
 from headwater.model.time import INFINITY
 from headwater.model.validity import StreamValidator
-from headwater.operators.aggregate import AggregateOperator, Call
-from headwater.operators.align import AlignOperator
+from headwater.operators.aggregates.aggregate import AggregateOperator, Call
 from headwater.operators.base import Operator
-from headwater.operators.constant import ConstantOperator
-from headwater.operators.count_sweep import CountSweepOperator
-from headwater.operators.filter import FilterOperator
-from headwater.operators.join import JoinOperator
-from headwater.operators.outer_join import OuterJoinOperator, SemiJoinOperator
-from headwater.operators.row_window import RowWindowOperator
-from headwater.operators.session_window import SessionWindowOperator
-from headwater.operators.sort_order import SortColumn
-from headwater.operators.top_k import TopKOperator
+from headwater.operators.joins.join import JoinOperator
+from headwater.operators.joins.outer_join import OuterJoinOperator, SemiJoinOperator
+from headwater.operators.ranking.sort_order import SortColumn
+from headwater.operators.ranking.top_k import TopKOperator
+from headwater.operators.rows.constant import ConstantOperator
+from headwater.operators.rows.filter import FilterOperator
+from headwater.operators.sweeps.count_sweep import CountSweepOperator
+from headwater.operators.waiting.align import AlignOperator
+from headwater.operators.windows.row_window import RowWindowOperator
+from headwater.operators.windows.session_window import SessionWindowOperator
 from headwater.state.manifest import state_segments
 from headwater.state.store import FileStore, MemoryStore
 from headwater.testing.cases import OPERATORS, fresh, operator_cases, scaled

@@ -13,7 +13,7 @@ from headwater.model.history import History
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.model.validity import StreamValidator
-from headwater.operators.time_window import TimeWindowOperator
+from headwater.operators.windows.time_window import TimeWindowOperator
 
 X = Schema.of(x="STRING")
 

@@ -20,10 +20,10 @@ from headwater.model.history import History, canonical_order, freeze
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.model.validity import StreamValidator
-from headwater.operators import top_rows
-from headwater.operators.sort_order import SortColumn, sort_ranks
-from headwater.operators.top_k import TopKOperator
-from headwater.operators.top_rows import TopRows
+from headwater.operators.ranking import top_rows
+from headwater.operators.ranking.sort_order import SortColumn, sort_ranks
+from headwater.operators.ranking.top_k import TopKOperator
+from headwater.operators.ranking.top_rows import TopRows
 from headwater.runtime.stepping import by_hand
 from headwater.state.store import FileStore, MemoryStore
 from headwater.testing.choices import Dice

@@ -39,7 +39,7 @@ from headwater.algebra.nodes import (
 from headwater.model.delta import Delta
 from headwater.model.schema import Field, Schema
 from headwater.model.time import INFINITY
-from headwater.operators.align import AlignOperator
+from headwater.operators.waiting.align import AlignOperator
 from headwater.optimizer.cost import ColumnStatistics, Estimates, Statistics, StreamStatistics, estimate
 from headwater.runtime.stepping import by_hand
 

@@ -12,7 +12,7 @@ from headwater.algebra.nodes import JoinKind, Plan, Source
 from headwater.errors import StreamError
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
-from headwater.operators import join, pile
+from headwater.operators.joins import join, pile
 from headwater.runtime import stage
 from headwater.runtime.ahead import legal_part
 from headwater.testing import checks, plans

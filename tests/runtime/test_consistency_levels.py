@@ -18,9 +18,9 @@ from headwater.model.history import History
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.model.validity import StreamValidator
-from headwater.operators.block import BlockOperator
-from headwater.operators.finalize import FinalizeOperator
-from headwater.operators.repair import RepairOperator
+from headwater.operators.tables.repair import RepairOperator
+from headwater.operators.waiting.block import BlockOperator
+from headwater.operators.waiting.finalize import FinalizeOperator
 from headwater.runtime.explain import explain
 from headwater.runtime.graph import Graph
 from headwater.runtime.lower import Lowering

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import headwater
+from headwater.backends.spark.tasks import Told
 from headwater.clock.seen import Seen
 from headwater.errors import StateError
 from headwater.model.delta import Delta
@@ -20,7 +21,6 @@ from headwater.runtime import bundles
 from headwater.runtime.bundles import Bundle, pack, unpack
 from headwater.runtime.plain_data import decode, encode
 from headwater.runtime.sender import SenderOutput
-from headwater.runtime.spark.tasks import Told
 from headwater.runtime.stage import StageOutput, Worked
 from headwater.sinks.base import Staged
 
@@ -94,10 +94,10 @@ UNSAFE = re.compile(
 MAY = {
     "model/functions.py": 1,  # what CREATE FUNCTION names
     "runtime/points.py": 1,  # a variable of the environment, for tests
-    "runtime/spark/java.py": 1,
-    "runtime/spark/tasks.py": 1,  # the graph, from the driver to its tasks
-    "runtime/spark/ship.py": 2,  # from the driver to its tasks: the text of a module of ours, the graph
-    "runtime/spark/unpack.py": 1,  # this package, sent to workers
+    "backends/spark/java.py": 1,
+    "backends/spark/tasks.py": 1,  # the graph, from the driver to its tasks
+    "backends/spark/ship.py": 2,  # from the driver to its tasks: the text of a module of ours, the graph
+    "backends/spark/unpack.py": 1,  # this package, sent to workers
     "result.py": 1,
     "__init__.py": 2,
 }

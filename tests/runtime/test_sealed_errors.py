@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from tests.malice import MADE, SHORT, TEXT
 
+from headwater.backends.spark.sealed_errors import Seal
 from headwater.errors import HeadwaterError, InputError, SqlError, StateError, StreamError, error_of, told
 from headwater.runtime.loop import Stopped
-from headwater.runtime.spark.sealed_errors import Seal
 
 ERRORS = [
     HeadwaterError("A", "m", detail="d \udcff \n;", hint="h"),

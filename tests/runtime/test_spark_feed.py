@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from headwater.backends.spark.feed import SparkFeed
 from headwater.errors import InputError
-from headwater.runtime.spark.feed import SparkFeed
 
 
 class Feed(SparkFeed):

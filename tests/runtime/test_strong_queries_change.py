@@ -21,7 +21,7 @@ from headwater.model.history import History
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.model.validity import StreamValidator
-from headwater.operators.align import AlignOperator
+from headwater.operators.waiting.align import AlignOperator
 from headwater.runtime.graph import Graph
 from headwater.runtime.lower import Lowering
 from headwater.runtime.stepping import Stepped, StepRunner

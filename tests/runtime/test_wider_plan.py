@@ -13,7 +13,7 @@ import headwater as hw
 from headwater.algebra.nodes import Plan, Project
 from headwater.model.delta import Delta
 from headwater.model.schema import parse_sql_type
-from headwater.operators.project import ProjectOperator
+from headwater.operators.rows.project import ProjectOperator
 from headwater.runtime.planning import runnable
 from headwater.runtime.wider_plan import UnlikeError, check_wider
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headwater.runtime.spark.session import SessionHandle, open_session
+from headwater.backends.spark.session import SessionHandle, open_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,8 +16,8 @@ SCRIPT = """
 import json
 import sys
 from pathlib import Path
-from headwater.runtime.spark import ship
-from headwater.runtime.spark.session import open_session
+from headwater.backends.spark import ship
+from headwater.backends.spark.session import open_session
 from tests.cluster import Cluster
 
 folder = Path(sys.argv[1])

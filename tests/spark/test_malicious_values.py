@@ -13,7 +13,7 @@ import pytest
 from tests.malice import MADE, SHORT, TEXT
 
 import headwater as hw
-from headwater.runtime.spark.ship import modules
+from headwater.backends.spark.ship import modules
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

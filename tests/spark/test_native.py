@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import headwater as hw
-from headwater.operators.pre_aggregate import ReductionMeter
-from headwater.runtime.spark import job, native_answers, native_rows, native_slices
+from headwater.backends.spark import job, native_answers, native_rows, native_slices
+from headwater.operators.aggregates.pre_aggregate import ReductionMeter
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,17 +11,17 @@ import pytest
 import headwater as hw
 from headwater.algebra import nodes as n
 from headwater.algebra.plan_text import parse_plan
+from headwater.backends.spark.native_parts import NativePart, is_row_wise, is_stateless, marked
+from headwater.backends.spark.native_rows import native_rows
+from headwater.backends.spark.native_slices import Slices, can_pre_aggregate, native_meter, sliced_rows, slices_of
 from headwater.model.delta import Delta
 from headwater.model.schema import Field, Schema
 from headwater.model.time import BEGINNING, INFINITY
-from headwater.operators.pre_aggregate import PreAggregateOperator
+from headwater.operators.aggregates.pre_aggregate import PreAggregateOperator
 from headwater.runtime.graph import Graph
 from headwater.runtime.lower import Lowering, lower
 from headwater.runtime.planning import runnable
 from headwater.runtime.reading import together
-from headwater.runtime.spark.native_parts import NativePart, is_row_wise, is_stateless, marked
-from headwater.runtime.spark.native_rows import native_rows
-from headwater.runtime.spark.native_slices import Slices, can_pre_aggregate, native_meter, sliced_rows, slices_of
 from headwater.sources.base import Piece
 from headwater.sources.intake import Intake
 from headwater.testing.choices import Dice

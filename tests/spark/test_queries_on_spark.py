@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from headwater.runtime.spark.job import SparkExecutor
-from headwater.runtime.spark.session import SessionHandle
-from headwater.runtime.spark.ship import modules
+from headwater.backends.spark.job import SparkExecutor
+from headwater.backends.spark.session import SessionHandle
+from headwater.backends.spark.ship import modules
 
 QUERIES = Path(__file__).parent.parent / "queries"
 sys.path.insert(0, str(QUERIES))

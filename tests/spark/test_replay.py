@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from headwater.backends.spark.session import SessionHandle
 from headwater.cli.main import app
-from headwater.runtime.spark.session import SessionHandle
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "auction"
 

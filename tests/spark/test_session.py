@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import headwater
+from headwater.backends.spark import session as session_module
+from headwater.backends.spark import ship
+from headwater.backends.spark.session import open_session, tick_settings
 from headwater.errors import HeadwaterError
-from headwater.runtime.spark import session as session_module
-from headwater.runtime.spark import ship
-from headwater.runtime.spark.session import open_session, tick_settings
 
 
 def describe_worker(batches):

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 import headwater as hw
-from headwater.runtime.spark.session import SessionHandle
+from headwater.backends.spark.session import SessionHandle
 
 BEGINNING = dt.datetime(2026, 1, 1)
 PATIENCE = 120

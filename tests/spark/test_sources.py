@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import headwater as hw
+from headwater.backends.spark.session import SessionHandle
 from headwater.errors import InputError
 from headwater.model.schema import Schema
-from headwater.runtime.spark.session import SessionHandle
 from headwater.sources.base import Piece, Source, Split
 from headwater.sources.csv_files import CsvFormat
 from headwater.sources.dataframe import DataFrameSource

@@ -12,11 +12,11 @@ from headwater.bench.data import DISORDER, WINDOW, Auctions, Bids
 from headwater.model.arrays import Int64Array
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
-from headwater.operators.aggregate import AggregateOperator, Call
+from headwater.operators.aggregates.aggregate import AggregateOperator, Call
 from headwater.operators.base import Operator
-from headwater.operators.count_sweep import CountSweepOperator
-from headwater.operators.join import JoinOperator
-from headwater.operators.row_window import RowWindowOperator
+from headwater.operators.joins.join import JoinOperator
+from headwater.operators.sweeps.count_sweep import CountSweepOperator
+from headwater.operators.windows.row_window import RowWindowOperator
 
 BID = Schema.of(auction="BIGINT", price="DOUBLE")
 AUCTION = Schema.of(auction="BIGINT", seller="BIGINT")

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
-from headwater.operators.aggregate import AggregateOperator, Call
+from headwater.operators.aggregates.aggregate import AggregateOperator, Call
 from headwater.state.store import MemoryStore
 
 _SCHEMA = Schema.of(x="DOUBLE")

@@ -16,11 +16,11 @@ from rich.table import Table
 from headwater.bench.cases import AUCTION, BID, KEY, ROWS
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
-from headwater.operators.aggregate import AggregateOperator, Call
+from headwater.operators.aggregates.aggregate import AggregateOperator, Call
 from headwater.operators.base import Operator
-from headwater.operators.count_sweep import CountSweepOperator
-from headwater.operators.join import JoinOperator
-from headwater.operators.row_window import RowWindowOperator
+from headwater.operators.joins.join import JoinOperator
+from headwater.operators.sweeps.count_sweep import CountSweepOperator
+from headwater.operators.windows.row_window import RowWindowOperator
 from headwater.state.store import FileStore, MemoryStore, Store
 
 DELTA = 10_000

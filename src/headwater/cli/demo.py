@@ -74,7 +74,7 @@ def _waiting(console: Console, told: str) -> Iterator[None]:
 
 
 def _close(engine: Engine) -> None:
-    from headwater.runtime.spark.farewell import end_spark
+    from headwater.backends.spark.farewell import end_spark
 
     engine.close()
     end_spark()

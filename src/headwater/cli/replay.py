@@ -25,9 +25,9 @@ def replayed(script: Script, recording: Path, *, runner: str, shards: int | None
 @contextmanager
 def _on_spark(shards: int) -> Iterator[dict[str, Any]]:
     """Where a recording runs: Spark, with the state in a folder that does not outlive it."""
-    from headwater.runtime.spark.farewell import end_spark
-    from headwater.runtime.spark.job import SparkExecutor
-    from headwater.runtime.spark.session import open_session
+    from headwater.backends.spark.farewell import end_spark
+    from headwater.backends.spark.job import SparkExecutor
+    from headwater.backends.spark.session import open_session
 
     try:
         with open_session(shards=shards) as session, tempfile.TemporaryDirectory(prefix="headwater-") as made:

@@ -93,7 +93,7 @@ def _connect(options: Options) -> Engine:
 
 
 def _close(engine: Engine) -> None:
-    from headwater.runtime.spark.farewell import end_spark
+    from headwater.backends.spark.farewell import end_spark
 
     engine.close()
     end_spark()

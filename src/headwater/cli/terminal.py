@@ -58,7 +58,7 @@ class Interrupts:
 
 def _end_at_once(number: int) -> NoReturn:
     """In the middle of whatever runs: what is committed is safe, and nothing else counts."""
-    from headwater.runtime.spark.farewell import kill_spark
+    from headwater.backends.spark.farewell import kill_spark
     from headwater.runtime.temporary import remove_all
 
     os.write(2, b"headwater: ended at once; what was committed stays\n")

@@ -11,7 +11,7 @@ from functools import partial
 
 from headwater.errors import StreamError
 from headwater.model.delta import Delta
-from headwater.operators.pile import Pile
+from headwater.operators.joins.pile import Pile
 from headwater.operators.sight import Sight, put_together, seen_together
 from headwater.runtime.graph import Graph, Node
 from headwater.runtime.layout import Layout

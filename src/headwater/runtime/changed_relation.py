@@ -21,9 +21,9 @@ from headwater.model.delta import Delta, shard_of
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING
 from headwater.operators.base import Operator
-from headwater.operators.pools import PoolOperator
-from headwater.operators.repair import RepairOperator
-from headwater.operators.standing_rows import HandOverOperator, Standing
+from headwater.operators.tables.repair import RepairOperator
+from headwater.operators.tables.standing_rows import HandOverOperator, Standing
+from headwater.operators.waiting.pools import PoolOperator
 from headwater.runtime.checkpoint import Manifest
 from headwater.runtime.executor import Records
 from headwater.runtime.graph import Graph, Node

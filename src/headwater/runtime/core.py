@@ -50,7 +50,7 @@ from headwater.state.filesystem import Folder
 from headwater.state.store import FileStore
 
 if TYPE_CHECKING:
-    from headwater.runtime.spark.job import SparkExecutor
+    from headwater.backends.spark.job import SparkExecutor
 
 log = logging.getLogger("headwater")
 
@@ -369,7 +369,7 @@ class Core:
     ) -> TickResult:
         if self._spark is None or self._is_small(deliveries):
             return self._execute_here(job, deliveries, pushed)
-        from headwater.runtime.spark.job import Batches
+        from headwater.backends.spark.job import Batches
 
         began = time.perf_counter()
         answered = {d.stream: its for d in deliveries if (its := self._answered_by_spark(job, d)) is not None}
@@ -392,7 +392,7 @@ class Core:
         time, plain = intake.time, intake.is_plain and task.parser is None and intake.partition is None
         if not queries or time is None or not plain or {task.late, task.bad} & set(job.layout.graph.sources):
             return None
-        from headwater.runtime.spark.native_answers import answers
+        from headwater.backends.spark.native_answers import answers
 
         if delivery.rows is not None:
             return answers(SparkBatch(delivery.rows), task, job, queries)

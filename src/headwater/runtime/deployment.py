@@ -15,11 +15,13 @@ from attrs import define
 from headwater.algebra.nodes import Plan, Source
 from headwater.algebra.plan_parsing import parse_plan
 from headwater.algebra.plan_text import print_plan
+from headwater.backends.spark.native_parts import NativePart, chain, is_stateless
+from headwater.backends.spark.native_slices import Slices, slices_of
 from headwater.errors import InputError
 from headwater.language.consistency import MIDDLE, STRONG, Consistency
 from headwater.model.delta import Delta
 from headwater.model.time import BEGINNING
-from headwater.operators.constant import ConstantOperator
+from headwater.operators.rows.constant import ConstantOperator
 from headwater.runtime.change_level import Carried, carried, changed_output, check_change
 from headwater.runtime.executor import Records
 from headwater.runtime.graph import Graph
@@ -28,8 +30,6 @@ from headwater.runtime.lineage import lineage_after
 from headwater.runtime.lower import Lowering
 from headwater.runtime.plan_keys import read_columns
 from headwater.runtime.reading import StreamTask
-from headwater.runtime.spark.native_parts import NativePart, chain, is_stateless
-from headwater.runtime.spark.native_slices import Slices, slices_of
 from headwater.sinks.base import Output, Sink, Stager
 
 _MOST_PLAN_TEXT = 100_000

@@ -1,4 +1,4 @@
-"""Run one tick: in this process, level by level and shard by shard. Spark's way to do the same is in ``runtime/spark``."""
+"""Run one tick: in this process, level by level and shard by shard. Spark's way to do the same is in ``backends/spark``."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Protocol
 
 from attrs import Factory, define, frozen
 
+from headwater.backends.spark.native_parts import NativePart
+from headwater.backends.spark.native_slices import Slices
 from headwater.clock.clock import Clock
 from headwater.clock.seen import Seen
 from headwater.model.delta import Delta
 from headwater.runtime.bundles import Bundle
 from headwater.runtime.layout import Layout
 from headwater.runtime.sender import Arrivals, SenderOutput, send
-from headwater.runtime.spark.native_parts import NativePart
-from headwater.runtime.spark.native_slices import Slices
 from headwater.runtime.stage import Record, Stage, StageOutput, StateCache, Worked
 from headwater.runtime.tick import Progress, Tick, level_0_frontiers, progress
 from headwater.sinks.base import Staged, Stager

@@ -7,6 +7,8 @@ from collections.abc import Collection
 from headwater.algebra.expressions import quoted
 from headwater.algebra.nodes import Plan, Source
 from headwater.algebra.plan_text import print_plan
+from headwater.backends.spark.native_parts import NativePart, chain, marked
+from headwater.backends.spark.native_slices import Slices, slices_of
 from headwater.clock.clock import Clock
 from headwater.language.consistency import STRONG, Consistency
 from headwater.language.emission import ON_START
@@ -21,8 +23,6 @@ from headwater.runtime.graph import Graph
 from headwater.runtime.layout import cut as levels_of
 from headwater.runtime.lower import Lowering
 from headwater.runtime.planning import deployed, planned
-from headwater.runtime.spark.native_parts import NativePart, chain, marked
-from headwater.runtime.spark.native_slices import Slices, slices_of
 from headwater.runtime.when_shown import when_shown
 from headwater.settings import Settings
 

@@ -16,7 +16,7 @@ from headwater.sources.malformed import PUSHED
 from headwater.state.store import FileStore
 
 if TYPE_CHECKING:
-    from headwater.runtime.spark.session import SessionHandle
+    from headwater.backends.spark.session import SessionHandle
 
 ROWS_A_TICK = 5_000_000
 """However far behind, a tick takes at most about so many rows of a source."""

@@ -10,6 +10,7 @@ import pyarrow as pa
 from attrs import define
 
 from headwater.algebra.nodes import Plan, Source
+from headwater.backends.spark.native_parts import is_stateless
 from headwater.errors import InputError
 from headwater.language.catalog import Catalog, Stream
 from headwater.language.system_views import comes_with
@@ -19,12 +20,11 @@ from headwater.runtime.delivery import Delivery
 from headwater.runtime.feeds import Feed, PolledFeed, PushedFeed, taken_until
 from headwater.runtime.loop import Loop
 from headwater.runtime.reading import StreamTask
-from headwater.runtime.spark.native_parts import is_stateless
 from headwater.sources.base import Source as StreamSource
 from headwater.sources.memory import PushedSource
 
 if TYPE_CHECKING:
-    from headwater.runtime.spark.session import SessionHandle
+    from headwater.backends.spark.session import SessionHandle
 
 
 @define
@@ -118,7 +118,7 @@ class Inputs:
         frame = None if self._session is None else known.source.rows(self._session.spark)
         if self._session is None or frame is None:
             return PolledFeed(name, known.source, self._core, self._session)
-        from headwater.runtime.spark.feed import SparkFeed
+        from headwater.backends.spark.feed import SparkFeed
 
         return SparkFeed(name, frame, self._session, self._core, self.loop)
 

@@ -15,13 +15,13 @@ from headwater.algebra.nodes import RowWindow
 from headwater.algebra.properties import is_chronon
 from headwater.model.schema import Field, Schema
 from headwater.model.time import INFINITY
-from headwater.operators.aggregate import AggregateOperator, Call
+from headwater.operators.aggregates.aggregate import AggregateOperator, Call
 from headwater.operators.base import Operator
 from headwater.operators.expression import quote
-from headwater.operators.first_instants import FirstInstantsOperator
-from headwater.operators.project import ProjectOperator
-from headwater.operators.sort_order import SortColumn
-from headwater.operators.top_k import TopKOperator
+from headwater.operators.ranking.sort_order import SortColumn
+from headwater.operators.ranking.top_k import TopKOperator
+from headwater.operators.rows.project import ProjectOperator
+from headwater.operators.windows.first_instants import FirstInstantsOperator
 
 
 def counts_segments(plan: RowWindow) -> bool:

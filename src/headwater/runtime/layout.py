@@ -14,12 +14,12 @@ from typing import NamedTuple
 from attrs import field, frozen
 
 from headwater.operators.base import EVERY_COLUMN
-from headwater.operators.constant import ConstantOperator
-from headwater.operators.join import JoinOperator
-from headwater.operators.outer_join import OuterJoinOperator
-from headwater.operators.project import ProjectOperator
-from headwater.operators.session_window import SessionWindowOperator
-from headwater.operators.union import UnionOperator
+from headwater.operators.joins.join import JoinOperator
+from headwater.operators.joins.outer_join import OuterJoinOperator
+from headwater.operators.rows.constant import ConstantOperator
+from headwater.operators.rows.project import ProjectOperator
+from headwater.operators.rows.union import UnionOperator
+from headwater.operators.windows.session_window import SessionWindowOperator
 from headwater.runtime.graph import Graph, Node
 
 ONE_SHARD: tuple[str, ...] = ()

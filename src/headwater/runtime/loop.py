@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from weakref import WeakSet
 
+from headwater.backends.spark.lost import in_a_word
 from headwater.errors import HeadwaterError
 from headwater.model.time import BEGINNING
 from headwater.runtime.core import Core, Delivery
-from headwater.runtime.spark.lost import in_a_word
 
 log = logging.getLogger("headwater")
 

@@ -29,38 +29,38 @@ from headwater.language.consistency import MIDDLE, STRONG, Consistency
 from headwater.language.durations import shown_duration
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
-from headwater.operators.aggregate import AggregateOperator, Call
-from headwater.operators.align import AlignOperator
-from headwater.operators.align_starts import AlignStartsOperator
-from headwater.operators.await_other import AwaitOperator
+from headwater.operators.aggregates.aggregate import AggregateOperator, Call
+from headwater.operators.aggregates.pre_aggregate import PreAggregateOperator
 from headwater.operators.base import EVERY_COLUMN, Operator
-from headwater.operators.block import BlockOperator
-from headwater.operators.changes import ChangesOperator, FromSignedOperator
-from headwater.operators.check_changes import CheckChangesOperator
-from headwater.operators.constant import ConstantOperator
-from headwater.operators.count_sweep import CountSweepOperator
-from headwater.operators.filter import FilterOperator
-from headwater.operators.finalize import FinalizeOperator
-from headwater.operators.granularity import GranularityOperator
-from headwater.operators.hop_window import HopWindowOperator
-from headwater.operators.join import JoinOperator
-from headwater.operators.keyed_table import KeyedTableOperator
-from headwater.operators.outer_join import OuterJoinOperator, SemiJoinOperator
-from headwater.operators.pre_aggregate import PreAggregateOperator
-from headwater.operators.project import ProjectOperator
-from headwater.operators.repair import RepairOperator
-from headwater.operators.row_window import RowWindowOperator
-from headwater.operators.sample import SampleOperator
-from headwater.operators.session_window import SessionWindowOperator
-from headwater.operators.settle import SettleOperator
-from headwater.operators.settle_starts import SettleStartsOperator
-from headwater.operators.sort_order import SortColumn
-from headwater.operators.split import SplitOperator
-from headwater.operators.stamp import StampOperator
-from headwater.operators.standing_rows import HandOverOperator, Standing, StandingRowsOperator
-from headwater.operators.time_window import TimeWindowOperator
-from headwater.operators.top_k import TopKOperator
-from headwater.operators.union import UnionOperator
+from headwater.operators.joins.join import JoinOperator
+from headwater.operators.joins.outer_join import OuterJoinOperator, SemiJoinOperator
+from headwater.operators.ranking.sort_order import SortColumn
+from headwater.operators.ranking.top_k import TopKOperator
+from headwater.operators.rows.constant import ConstantOperator
+from headwater.operators.rows.filter import FilterOperator
+from headwater.operators.rows.granularity import GranularityOperator
+from headwater.operators.rows.project import ProjectOperator
+from headwater.operators.rows.sample import SampleOperator
+from headwater.operators.rows.split import SplitOperator
+from headwater.operators.rows.stamp import StampOperator
+from headwater.operators.rows.union import UnionOperator
+from headwater.operators.sweeps.changes import ChangesOperator, FromSignedOperator
+from headwater.operators.sweeps.count_sweep import CountSweepOperator
+from headwater.operators.tables.check_changes import CheckChangesOperator
+from headwater.operators.tables.keyed_table import KeyedTableOperator
+from headwater.operators.tables.repair import RepairOperator
+from headwater.operators.tables.standing_rows import HandOverOperator, Standing, StandingRowsOperator
+from headwater.operators.waiting.align import AlignOperator
+from headwater.operators.waiting.align_starts import AlignStartsOperator
+from headwater.operators.waiting.await_other import AwaitOperator
+from headwater.operators.waiting.block import BlockOperator
+from headwater.operators.waiting.finalize import FinalizeOperator
+from headwater.operators.waiting.settle import SettleOperator
+from headwater.operators.waiting.settle_starts import SettleStartsOperator
+from headwater.operators.windows.hop_window import HopWindowOperator
+from headwater.operators.windows.row_window import RowWindowOperator
+from headwater.operators.windows.session_window import SessionWindowOperator
+from headwater.operators.windows.time_window import TimeWindowOperator
 from headwater.runtime.forms import ANY_FORM, Form, Lowered
 from headwater.runtime.graph import Graph, Node, Wait
 from headwater.runtime.lasting_rows import counted_instants, counts_segments

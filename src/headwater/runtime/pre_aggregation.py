@@ -14,7 +14,7 @@ from attrs import evolve
 
 from headwater.algebra import nodes as n
 from headwater.algebra.properties import is_chronon
-from headwater.operators.pre_aggregate import partial_type
+from headwater.operators.aggregates.pre_aggregate import partial_type
 
 _MOST_CALLS = 60
 _EXTREMES = ("MIN", "MAX")

@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping
 
 from headwater.model.delta import Delta
 from headwater.model.time import BEGINNING, INFINITY
-from headwater.operators.block import BlockOperator
-from headwater.operators.finalize import FinalizeOperator
+from headwater.operators.waiting.block import BlockOperator
+from headwater.operators.waiting.finalize import FinalizeOperator
 from headwater.runtime.graph import Graph, Node, Wait
 
 Newest = Mapping[str, int]

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 from headwater.operators.base import Operator
-from headwater.operators.constant import ConstantOperator
+from headwater.operators.rows.constant import ConstantOperator
 from headwater.runtime.executor import Records
 from headwater.runtime.layout import Layout
 from headwater.runtime.stage import STRONG_FORM, Record, owner_of

@@ -15,8 +15,8 @@ from headwater.errors import HeadwaterError, StreamError
 from headwater.model.delta import Delta
 from headwater.model.time import BEGINNING
 from headwater.operators.base import Operator, Step
-from headwater.operators.pile import Pile
-from headwater.operators.standing_rows import Standing
+from headwater.operators.joins.pile import Pile
+from headwater.operators.tables.standing_rows import Standing
 from headwater.runtime import points
 from headwater.runtime.ahead import later_readers, legal_part, pile_for, too_large
 from headwater.runtime.bundles import Bundle, all_seen, bundles_for, rows_of

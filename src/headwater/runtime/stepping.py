@@ -15,7 +15,7 @@ from headwater.language.consistency import MIDDLE, STRONG, Consistency
 from headwater.model.delta import Delta
 from headwater.model.time import BEGINNING
 from headwater.operators.base import Buffered, Step
-from headwater.operators.constant import ConstantOperator
+from headwater.operators.rows.constant import ConstantOperator
 from headwater.runtime.change_level import carried, with_carried
 from headwater.runtime.executor import Executor, LocalExecutor, Records, TickJob, TickResult
 from headwater.runtime.graph import Graph

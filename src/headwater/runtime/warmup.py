@@ -12,7 +12,7 @@ from headwater.kernels.checksum import checksum
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
-from headwater.operators.pile import covered
+from headwater.operators.joins.pile import covered
 from headwater.operators.sight import Sight, put_together
 from headwater.runtime.stepping import by_hand
 

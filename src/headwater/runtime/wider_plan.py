@@ -20,7 +20,7 @@ from headwater.algebra.expressions import plain_column, quoted, tokens
 from headwater.language.types import duckdb_name
 from headwater.model.schema import Schema, sql_name
 from headwater.model.wider_types import has_float, holds_all_of
-from headwater.operators.measures import ADDITIVE, HOLISTIC
+from headwater.operators.aggregates.measures import ADDITIVE, HOLISTIC
 from headwater.runtime.plan_keys import narrow
 
 _Types = Mapping[str, tuple[pa.DataType, pa.DataType]]

@@ -18,9 +18,9 @@ from headwater.errors import SqlError
 from headwater.model.schema import parse_sql_type
 from headwater.model.wider_types import holds_all_of
 from headwater.operators.base import Operator
-from headwater.operators.constant import ConstantOperator
-from headwater.operators.repair import RepairOperator
-from headwater.operators.standing_rows import HandOverOperator, Standing
+from headwater.operators.rows.constant import ConstantOperator
+from headwater.operators.tables.repair import RepairOperator
+from headwater.operators.tables.standing_rows import HandOverOperator, Standing
 from headwater.runtime.deployment import Running, graph_if, root_key
 from headwater.runtime.executor import Records
 from headwater.runtime.graph import Graph, Node

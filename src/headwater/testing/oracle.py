@@ -50,7 +50,7 @@ from headwater.model.delta import Delta
 from headwater.model.functions import UserFunction
 from headwater.model.history import History
 from headwater.model.time import INFINITY
-from headwater.operators.measures import ADDITIVE, HOLISTIC
+from headwater.operators.aggregates.measures import ADDITIVE, HOLISTIC
 from headwater.operators.user_functions import Registry
 from headwater.testing.shape import extent, grows_for_ever, sources
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from headwater.backends.spark.java import find_java
 from headwater.bench.engine import flink_env
 from headwater.bench.engine.answers import digest
 from headwater.bench.engine.cases import FLINK_VIEW, Cannot, Case
@@ -11,7 +12,6 @@ from headwater.bench.engine.competitor import PARALLELISM, Competitor, Measured,
 from headwater.bench.engine.data import AUCTION, BID, Data
 from headwater.bench.engine.worker import Worker, WorkerFailedError
 from headwater.errors import HeadwaterError
-from headwater.runtime.spark.java import find_java
 
 _RUNNER = Path(__file__).with_name("flink_runner.py")
 _START_SECONDS = 60

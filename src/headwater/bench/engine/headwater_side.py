@@ -14,13 +14,13 @@ from pyarrow import parquet
 
 import headwater
 from headwater import sinks
+from headwater.backends.spark.session import SessionHandle, open_session
 from headwater.bench.engine.answers import digest
 from headwater.bench.engine.cases import Case
 from headwater.bench.engine.competitor import PARALLELISM, Competitor, Measured, Skipped
 from headwater.bench.engine.data import Data
 from headwater.engine import Engine, connect
 from headwater.runtime.core import SMALL_TICK
-from headwater.runtime.spark.session import SessionHandle, open_session
 
 _COLUMNS = {
     "bid": "auction BIGINT, bidder BIGINT, price BIGINT, ts TIMESTAMP",

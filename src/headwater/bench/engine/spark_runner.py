@@ -15,8 +15,8 @@ import time
 from queue import Queue
 from typing import IO, Any
 
+from headwater.backends.spark.session import open_session
 from headwater.bench.engine.competitor import PARALLELISM
-from headwater.runtime.spark.session import open_session
 
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 

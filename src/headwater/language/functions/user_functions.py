@@ -20,7 +20,7 @@ from headwater.language.text import error_on
 from headwater.language.types import TYPE_NAMES, common_type, declared_type, is_nested, is_numeric, shown, written_type
 from headwater.model.functions import UserFunction, import_path
 from headwater.model.given_functions import find_given, give
-from headwater.operators.user_aggregates import load_aggregate
+from headwater.operators.aggregates.user_aggregates import load_aggregate
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _OTHER_FORMS = frozenset(

@@ -1,0 +1,1 @@
+"""Where a tick runs: in this process, or as jobs of Spark."""

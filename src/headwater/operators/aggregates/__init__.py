@@ -1,0 +1,1 @@
+"""One row per group: running totals, extremes, and functions of users."""

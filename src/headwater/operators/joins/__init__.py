@@ -1,0 +1,1 @@
+"""Operators that pair the rows of two inputs."""

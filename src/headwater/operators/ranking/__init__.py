@@ -1,0 +1,1 @@
+"""The first rows of each partition, and their numbers."""

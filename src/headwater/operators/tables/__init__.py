@@ -1,0 +1,1 @@
+"""Rows that stand: changes that arrive in any order, and what a relation holds now."""

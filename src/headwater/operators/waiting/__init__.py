@@ -1,0 +1,1 @@
+"""Operators that let rows wait until enough is known of them."""

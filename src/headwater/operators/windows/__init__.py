@@ -1,0 +1,1 @@
+"""Operators that say how long a row stays in view."""
