@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from headwater.errors import InputError
 from headwater.model.python_values import python_values
-from headwater.model.schema import sql_name
+from headwater.model.types import sql_name
 
 if TYPE_CHECKING:
     from pandas import DataFrame as PandasFrame

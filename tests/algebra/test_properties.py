@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headwater.algebra import nodes as n
-from headwater.algebra.plan_text import parse_plan, print_node
+from headwater.algebra.plan_text import print_node
 from headwater.algebra.properties import (
     has_key,
     is_chronon,
@@ -17,6 +17,7 @@ from headwater.algebra.properties import (
 from headwater.model.time import INFINITY
 from headwater.testing import plans
 from headwater.testing.choices import Dice
+from headwater.testing.plan_text import parse_plan
 
 S = "source s (k BIGINT NOT NULL, v STRING, f BOOLEAN)"
 CHRONONS = f"{S} chronons"

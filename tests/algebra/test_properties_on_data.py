@@ -9,12 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from attrs import evolve
+from headwater.language.expression_text import bind_text
 
 from headwater.algebra import nodes as n
-from headwater.algebra.expressions import column
 from headwater.algebra.nodes import Plan, Source
-from headwater.algebra.plan_text import parse_plan, print_plan
+from headwater.algebra.plan_text import print_plan
 from headwater.algebra.properties import Properties, properties, snapshot_reducible
+from headwater.expressions.nodes import Call, Column, Literal
+from headwater.expressions.rewrite import column
 from headwater.model.delta import Delta
 from headwater.model.element import Element, Stable
 from headwater.model.history import History
@@ -27,6 +29,7 @@ from headwater.testing.checks import CheckError
 from headwater.testing.choices import Choices, Dice
 from headwater.testing.generate import Streams, StreamShape, cut, streams, whole
 from headwater.testing.oracle import expected_histories
+from headwater.testing.plan_text import parse_plan
 from headwater.testing.shape import lasts, sources
 
 _COUNTED = Schema.of(one="TINYINT")
@@ -237,7 +240,7 @@ def _joined(choices: Choices, left: n.Plan, right: n.Plan) -> n.Plan:
     residual = None
     if pairs and choices.chance(20):
         a, b = choices.pick(pairs)
-        residual = n.Scalar(f'"l.{a}" <= "r.{b}"', pa.bool_(), (f"l.{a}", f"r.{b}"))
+        residual = Call("<=", (Column(f"l.{a}", left.schema.field(a).type), Column(f"r.{b}", right.schema.field(b).type)), pa.bool_())
     return n.Join(left, right, choices.pick(list(n.JoinKind)), keys, residual)
 
 
@@ -255,12 +258,10 @@ def _filter(choices: Choices, plan: n.Plan) -> n.Plan:
     texts = {pa.bool_(): [name, f"NOT {name}"], pa.string(): [f"{name} = 'a'", f"{name} LIKE 'a%'", f"'b' = {name}"]}
     options = texts.get(field.type, [f"{name} = 1", f"{name} IN (0, 1)", f"{name} BETWEEN 0 AND 2", f"{name} > 0"])
     twins = [f for f in fields if f.type == field.type and f.name != field.name]
-    read = (field.name,)
     text = choices.pick([*options, f"{name} IS NOT NULL", f"{name} IS NULL"])
     if twins and choices.chance(50):
-        other = choices.pick(twins).name
-        text, read = f'{name} = "{other}"', (field.name, other)
-    return n.Filter(plan, n.Scalar(text, pa.bool_(), read))
+        text = f'{name} = "{choices.pick(twins).name}"'
+    return n.Filter(plan, bind_text(text, plan.schema))
 
 
 def _project(choices: Choices, plan: n.Plan) -> n.Plan:
@@ -271,9 +272,9 @@ def _project(choices: Choices, plan: n.Plan) -> n.Plan:
     field = choices.pick(plan.schema.fields)
     name = f'"{field.name}"'
     extra = [
-        n.Scalar("7", pa.int32()),
-        n.Scalar(f"{name} IS NULL", pa.bool_(), (field.name,)),
-        n.Scalar(f"coalesce(CAST({name} AS VARCHAR), 'none')", pa.string(), (field.name,)),
+        Literal("7", pa.int32()),
+        bind_text(f"{name} IS NULL", plan.schema),
+        bind_text(f"COALESCE(CAST({name} AS VARCHAR), 'none')", plan.schema),
         column(field),
     ]
     return n.Project(plan, (*chosen, (plans.fresh("e", [name for name, _ in chosen]), choices.pick(extra))))

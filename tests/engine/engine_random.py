@@ -13,8 +13,8 @@ from headwater.language.consistency import MIDDLE, STRONG
 from headwater.model.delta import Delta
 from headwater.model.element import Element, Stable
 from headwater.model.history import History
-from headwater.model.schema import sql_name
 from headwater.model.time import BEGINNING, INFINITY
+from headwater.model.types import sql_name
 from headwater.query import Query, Run
 from headwater.settings import Settings
 from headwater.testing import plans

@@ -8,6 +8,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 import pytest
+from headwater.expressions.connection import connection
 from tests.malice import MADE, TEXT
 from typer.testing import CliRunner
 
@@ -15,7 +16,6 @@ import headwater as hw
 from headwater.cli.main import app
 from headwater.errors import HeadwaterError, StateError
 from headwater.language.binder import bind_script
-from headwater.operators.expression import connection
 from headwater.state.sealed import seal, unseal
 
 STREAM = "CREATE STREAM s (x STRING, at BIGINT) ORDERED BY at IN ORDER;"

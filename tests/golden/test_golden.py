@@ -27,15 +27,19 @@ from typing import Any
 
 import pytest
 from attrs import Factory, define, evolve
+from headwater.language.expression_text import bind_text
 
 from headwater.algebra import nodes
-from headwater.algebra.nodes import AggregateCall, Plan, Project, Scalar, Source
+from headwater.algebra.nodes import AggregateCall, Plan, Project, Source
+from headwater.expressions.nodes import Expression
+from headwater.expressions.rewrite import column, typed_as
 from headwater.language.binder import bind_script
 from headwater.model.delta import Delta
 from headwater.model.element import Adjust, Element, Insert, Stable
 from headwater.model.history import History, show
-from headwater.model.schema import Schema, sql_type
+from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
+from headwater.model.types import sql_type
 from headwater.model.validity import StreamValidator
 from headwater.runtime.replay import replay
 from headwater.runtime.stepping import by_hand
@@ -109,9 +113,13 @@ def cases(chosen: Callable[[Case], object]) -> pytest.MarkDecorator:
 # -- plans ------------------------------------------------------------------------------------------------------------
 
 
-def scalar(sql: str, type_: str = "STRING") -> Scalar:
+NUMBERS = Schema.of(**dict.fromkeys(("itemID", "l.itemID", "r.itemID"), "INT"), **{"l.count": "BIGINT", "r.count": "BIGINT"})
+COLUMNS = Schema((*Schema.of(**dict.fromkeys(("x", "y", "l.x", "r.y"), "STRING")), *NUMBERS))
+
+
+def scalar(sql: str, type_: str = "STRING") -> Expression:
     """An expression with columns in backquotes."""
-    return Scalar(sql.replace("`", '"'), sql_type(type_))
+    return typed_as(bind_text(sql.replace("`", '"'), COLUMNS), sql_type(type_))
 
 
 def call(function: str, argument: str | None = None, type_: str = "BIGINT", **options: Any) -> AggregateCall:
@@ -121,7 +129,7 @@ def call(function: str, argument: str | None = None, type_: str = "BIGINT", **op
 def pick(plan: Plan, *names: str, **renamed: str) -> Plan:
     """The columns of these names, then those that get a new one."""
     chosen = {name: name for name in names} | renamed
-    columns = ((new, Scalar(f'"{old}"', plan.schema.field(old).type, (old,))) for new, old in chosen.items())
+    columns = ((new, column(plan.schema.field(old))) for new, old in chosen.items())
     return Project(plan, tuple(columns))
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from headwater.operators.expression import quote
 
 from headwater.algebra import nodes as n
 from headwater.language.binder import bind_script
 from headwater.model.time import INFINITY
-from headwater.operators.expression import quote
 
 STREAMS = """
 CREATE STREAM bid (item INT, price DOUBLE, bidder STRING);

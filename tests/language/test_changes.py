@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from headwater.algebra.nodes import Source
-from headwater.algebra.plan_text import parse_plan, print_plan
+from headwater.algebra.plan_text import print_plan
 from headwater.language.binder import bind_script
 from headwater.language.catalog import Stream
 from headwater.runtime.planning import over_recorded
+from headwater.testing.plan_text import parse_plan
 
 
 def declared(text: str) -> Stream:

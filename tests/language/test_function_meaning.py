@@ -9,10 +9,10 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 import pytest
+from headwater.language.functions.datetime_patterns import translated
 
 from headwater.errors import SqlError
 from headwater.language.binder import bind_script
-from headwater.language.functions.datetime_patterns import translated
 from headwater.model.delta import Delta
 from headwater.operators.rows.project import ProjectOperator
 

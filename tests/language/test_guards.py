@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from headwater.algebra.expressions import can_fail
 from headwater.algebra.nodes import Filter, Join
 from headwater.errors import HeadwaterError
+from headwater.expressions.rewrite import can_fail
 from headwater.language.binder import bind_script
 from headwater.runtime.planning import planned
 from headwater.runtime.replay import replay

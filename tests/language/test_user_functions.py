@@ -16,17 +16,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from attrs import evolve
+from headwater.operators.expression import Expressions
 
 from headwater.algebra.nodes import Aggregate, Plan
-from headwater.algebra.plan_parsing import parse_plan
 from headwater.algebra.plan_text import print_plan
 from headwater.errors import HeadwaterError
 from headwater.language.binder import bind_script
 from headwater.model.delta import Delta
 from headwater.model.functions import UserFunction, import_path
-from headwater.model.schema import parse_sql_type
 from headwater.model.time import INFINITY
-from headwater.operators.expression import Expressions
+from headwater.model.types import parse_sql_type
 from headwater.runtime.lower import lower
 from headwater.runtime.planning import planned
 from headwater.runtime.replay import load_script, replay
@@ -36,6 +35,7 @@ from headwater.testing import checks, oracle
 from headwater.testing.checks import check_case
 from headwater.testing.choices import Dice
 from headwater.testing.generate import streams
+from headwater.testing.plan_text import parse_plan
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "functions"
 SOURCE = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from headwater.language.expression_text import bind_text
 
 from headwater.algebra import nodes as n
 from headwater.model.delta import Delta
@@ -45,7 +46,7 @@ ALONE = {
     "rows": (LETTERS, "a 0-, b*2 0-, null 0-"),
     "no rows": (n.Constant(X), ""),
     "distinct": (n.Distinct(LETTERS), "a 0-, b 0-, null 0-"),
-    "filter": (n.Filter(LETTERS, n.Scalar("\"x\" > 'a'", pa.bool_(), ("x",))), "b*2 0-"),
+    "filter": (n.Filter(LETTERS, bind_text("\"x\" > 'a'", LETTERS.schema)), "b*2 0-"),
     "aggregate": (n.Aggregate(LETTERS, ("x",), (COUNT,)), "a/1 0-, b/2 0-, null/1 0-"),
     "set operation": (n.SetOperation(LETTERS, n.Constant(X, (("b",),)), n.SetKind.EXCEPT_ALL), "a 0-, b 0-, null 0-"),
     "semi-join": (n.Join(LETTERS, n.Constant(X, (("b",),)), n.JoinKind.SEMI, (("x", "x"),)), "b*2 0-"),

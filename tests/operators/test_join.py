@@ -10,8 +10,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from headwater.language.expression_text import bind_text
 
 from headwater.algebra.nodes import Source
+from headwater.expressions.nodes import Expression
 from headwater.kernels.sort import sort_by_key
 from headwater.model.delta import Delta
 from headwater.model.element import Stable
@@ -33,6 +35,11 @@ LEFT, RIGHT = Schema.of(x="STRING"), Schema.of(y="STRING")
 S1 = "c 1-8, a 5-11, d 6-14, a 9-10, b 12-17"  # Table 11.1
 S2 = "b 1-7, d 3-9, a 4-5, b 7-15, e 10-18"
 
+
+
+def residual(text: str, left: Schema, right: Schema) -> Expression:
+    pair = [Field(f"{side}.{f.name}", f.type) for side, schema in (("l", left), ("r", right)) for f in schema]
+    return bind_text(text, Schema(tuple(pair)))
 
 def outer_join(left: Schema, right: Schema, keys, residual: str | None, kind: str, **form: bool):
     operator = SemiJoinOperator if kind in ("semi", "anti") else OuterJoinOperator
@@ -140,7 +147,7 @@ def test_a_composite_key_matches_when_all_its_parts_do():
 
 def test_a_residual_that_is_null_is_not_true():
     schemas = Schema.of(k="BIGINT", u="BIGINT"), Schema.of(m="BIGINT", v="BIGINT")
-    operator = JoinOperator(*schemas, [("k", "m")], '"l.u" < "r.v"')
+    operator = JoinOperator(*schemas, [("k", "m")], residual('"l.u" < "r.v"', *schemas))
     left, right = stream("1/5 0-9, 1/null 0-9, 1/8 0-9", schemas[0]), stream("1/7 3-", schemas[1])
     assert joined(operator, left, right) == {("1517", 3, 9, 1)}
 
@@ -162,7 +169,7 @@ def test_rows_are_kept_until_the_other_side_has_passed_their_end():
 def test_a_large_product_is_made_in_blocks(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(join_module, "BLOCK", 64)
     schemas = Schema.of(u="BIGINT"), Schema.of(v="BIGINT")
-    operator = JoinOperator(*schemas, [], '"l.u" = "r.v" + 1')
+    operator = JoinOperator(*schemas, [], residual('"l.u" = "r.v" + 1', *schemas))
     rows = [((i,), i, i + 50, 1) for i in range(200)]
     left, right = (Delta.from_rows(schema, rows) for schema in schemas)
     expected = {(f"{i + 1}{i}", i + 1, i + 50, 1) for i in range(199)}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 
-import pyarrow as pa
 import pytest
+from headwater.language.expression_text import bind_text
 
 from headwater.algebra import nodes as n
-from headwater.algebra.nodes import Scalar
+from headwater.expressions.rewrite import column
 from headwater.model.delta import Delta
 from headwater.model.history import History
 from headwater.model.schema import Schema
@@ -27,8 +27,8 @@ GONE = ("_deleted",)
 def by_row_window(events: Schema, row: Schema) -> n.Plan:
     """Krämer 8.19 with one row: the last event of each key, shown unless it is a deletion."""
     last = n.RowWindow(n.Source("s", events, chronons=True, revisable=False), 1, partition=("k",))
-    there = n.Filter(last, Scalar('NOT "_deleted"', pa.bool_(), GONE))
-    return n.Project(there, tuple((f.name, Scalar(f'"{f.name}"', f.type, (f.name,))) for f in row))
+    there = n.Filter(last, bind_text('NOT "_deleted"', last.schema))
+    return n.Project(there, tuple((f.name, column(f)) for f in row))
 
 
 def random_ticks(chance: random.Random, events: Schema) -> list[tuple[Delta, int]]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 from attrs import frozen
+from headwater.language.expression_text import bind_text
 
 from headwater.algebra.nodes import (
     Aggregate,
@@ -24,7 +25,6 @@ from headwater.algebra.nodes import (
     Plan,
     Project,
     RowWindow,
-    Scalar,
     SessionWindow,
     SetKind,
     SetOperation,
@@ -36,6 +36,7 @@ from headwater.algebra.nodes import (
     ToPositiveNegative,
     Union,
 )
+from headwater.expressions.nodes import Column, Expression
 from headwater.model.delta import Delta
 from headwater.model.schema import Field, Schema
 from headwater.model.time import INFINITY
@@ -125,8 +126,8 @@ def measure(plan: Plan, streams: dict[str, Poisson], span: int, seed: int) -> Me
 # -- plans ------------------------------------------------------------------------------------------------------------
 
 
-def column(name: str) -> Scalar:
-    return Scalar(f'"{name}"', pa.int64(), (name,))
+def column(name: str) -> Expression:
+    return Column(name, pa.int64())
 
 
 def only(plan: Plan, **columns: str) -> Project:
@@ -134,8 +135,8 @@ def only(plan: Plan, **columns: str) -> Project:
     return Project(plan, tuple((new, column(old)) for new, old in columns.items()))
 
 
-def condition(sql: str, *columns: str) -> Scalar:
-    return Scalar(sql, pa.bool_(), columns)
+def condition(text: str, *columns: str) -> Expression:
+    return bind_text(text, Schema.of(**dict.fromkeys(columns, "BIGINT")))
 
 
 COUNT = AggregateCall("COUNT", "n", pa.int64())

@@ -9,6 +9,7 @@ from importlib import import_module
 import pyarrow as pa
 import pytest
 from attrs import evolve
+from headwater.language.expression_text import bind_text
 
 from headwater.algebra import nodes as n
 from headwater.algebra.nodes import (
@@ -29,7 +30,6 @@ from headwater.algebra.nodes import (
     Project,
     RowWindow,
     Sample,
-    Scalar,
     SessionWindow,
     SetKind,
     SetOperation,
@@ -42,6 +42,8 @@ from headwater.algebra.nodes import (
     ToPositiveNegative,
     Union,
 )
+from headwater.expressions.nodes import Expression
+from headwater.expressions.rewrite import typed_as
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY, MICROSECONDS
 from headwater.optimizer import cost as module
@@ -68,8 +70,11 @@ KNOWN = Statistics(
 COUNT = AggregateCall("COUNT", "n", pa.int64())
 
 
-def scalar(sql: str, *columns: str, type_: pa.DataType | None = None) -> Scalar:
-    return Scalar(sql, type_ or pa.bool_(), columns)
+COLUMNS = Schema((*Schema.of(k="BIGINT", x="DOUBLE", n="BIGINT", rk="BIGINT"), *Schema.of(**{"l.x": "DOUBLE", "r.y": "DOUBLE"})))
+
+
+def scalar(text: str, *columns: str, type_: pa.DataType | None = None) -> Expression:
+    return typed_as(bind_text(text, COLUMNS), type_ or pa.bool_())
 
 
 def keys(plan: Plan, name: str) -> Project:

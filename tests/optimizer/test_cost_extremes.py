@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from headwater.algebra.plan_text import parse_plan
 from headwater.optimizer.cost import Statistics, StreamStatistics, total_cost
+from headwater.testing.plan_text import parse_plan
 
 
 def test_streams_that_hardly_ever_meet_have_a_cost():

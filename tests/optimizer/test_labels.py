@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from headwater.algebra.plan_text import parse_plan
 from headwater.optimizer.labels import label
+from headwater.testing.plan_text import parse_plan
 
 
 def test_a_condition_of_a_join_is_shown_as_it_was_written():

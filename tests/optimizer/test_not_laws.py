@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from headwater.algebra.plan_text import parse_plan
 from headwater.optimizer.optimize import apply_rule, rules
 from headwater.testing.checks import CheckError
 from headwater.testing.equivalence import check_equivalent
+from headwater.testing.plan_text import parse_plan
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "optimizer.md"
 STREAMS = 50

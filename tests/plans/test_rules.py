@@ -12,11 +12,12 @@ import pytest
 from attrs import frozen
 
 from headwater.algebra.nodes import Plan
-from headwater.algebra.plan_text import parse_plan, print_plan
+from headwater.algebra.plan_text import print_plan
 from headwater.optimizer.optimize import apply_rule, rules
 from headwater.optimizer.rule import Rule
 from headwater.testing.cases import fresh, scaled
 from headwater.testing.equivalence import check_equivalent
+from headwater.testing.plan_text import parse_plan
 
 HERE = Path(__file__).parent
 RULES = {rule.name: rule for rule in rules()}

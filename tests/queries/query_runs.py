@@ -11,7 +11,6 @@ import pyarrow as pa
 from attrs import evolve
 from query_corpus import Case, Recording, Table, elements
 
-from headwater.algebra.plan_parsing import parse_plan
 from headwater.algebra.plan_text import print_plan
 from headwater.language.binder import bind_script
 from headwater.language.catalog import Catalog
@@ -25,6 +24,7 @@ from headwater.runtime.explain import explain
 from headwater.runtime.json_values import encoder
 from headwater.runtime.recording import Tick, read_recording
 from headwater.runtime.replay import replay
+from headwater.testing.plan_text import parse_plan
 
 Way = tuple[str | None, int | None, str]
 """(consistency, elements a tick, optimizer on or off)"""

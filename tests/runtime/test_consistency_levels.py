@@ -6,6 +6,7 @@ from collections import Counter
 
 import pyarrow as pa
 import pytest
+from headwater.language.expression_text import bind_text
 
 from headwater.algebra import nodes as n
 from headwater.errors import InputError
@@ -177,7 +178,7 @@ def _graph(**queries: tuple[n.Plan, Consistency]) -> Graph:
 
 
 def test_equal_levels_share_everything_and_others_all_below_the_waiting():
-    kept = n.Filter(n.Source("s", S), n.Scalar("v > 1", pa.bool_()))
+    kept = n.Filter(n.Source("s", S), bind_text('"v" > 1', S))
     plan = n.Distinct(kept)
     graph = _graph(
         a=(plan, STRONG), b=(plan, MIDDLE), c=(plan, block(3, 9)), d=(plan, block(3, 9)), e=(plan, block(4, 9))

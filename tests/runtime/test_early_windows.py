@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from headwater.algebra import nodes as n
-from headwater.algebra.plan_text import parse_plan, print_plan
+from headwater.algebra.plan_text import print_plan
 from headwater.language.binder import bind_script
 from headwater.model.delta import Delta
 from headwater.model.history import History
@@ -29,6 +29,7 @@ from headwater.testing.checks import check_cases
 from headwater.testing.choices import Choices, Dice
 from headwater.testing.equivalence import check_equivalent
 from headwater.testing.generate import Case, StreamShape, streams
+from headwater.testing.plan_text import parse_plan
 
 LONG = pa.int64()
 K = Schema.of(k="BIGINT")

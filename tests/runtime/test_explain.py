@@ -6,12 +6,13 @@ import json
 
 import pytest
 
-from headwater.algebra.plan_text import parse_plan, print_plan
+from headwater.algebra.plan_text import print_plan
 from headwater.language.binder import bind_script
 from headwater.language.introspection import Explain, ExplainFormat, ExplainLevel
 from headwater.runtime.explain import explain
 from headwater.runtime.planning import planned
 from headwater.settings import Settings
+from headwater.testing.plan_text import parse_plan
 
 STREAMS = "CREATE STREAM bid (auction BIGINT, price DOUBLE, ts TIMESTAMP) ORDERED BY ts;"
 HIGHEST = """SELECT auction, price FROM bid WINDOW(RANGE 10 MINUTES)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from headwater.language.expression_text import bind_text
 
 from headwater.algebra import nodes as n
+from headwater.expressions.nodes import Column
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
@@ -19,12 +21,12 @@ PLANS = {
     "distinct": n.Distinct(n.TimeWindow(S, 5)),
     "last rows": n.RowWindow(S, 1, 1, ("k",)),
     "aggregate of aggregate": n.Aggregate(PER_KEY, (), (n.AggregateCall("MAX", "most", pa.int64(), "n"),)),
-    "distinct of aggregate": n.Distinct(n.Project(PER_KEY, (("n", n.Scalar('"n"', pa.int64(), ("n",))),))),
+    "distinct of aggregate": n.Distinct(n.Project(PER_KEY, (("n", Column("n", pa.int64())),))),
     "aggregate of last rows": n.Aggregate(
         n.RowWindow(S, 2, 1, ("k",)), (), (n.AggregateCall("SUM", "total", pa.int64(), "v"),)
     ),
     "semi-join": n.Join(n.TimeWindow(S, 5), n.TimeWindow(S, 5), n.JoinKind.SEMI, (("k", "k"),)),
-    "anti-join": n.Join(n.TimeWindow(S, 5), n.Istream(n.Filter(S, n.Scalar('"v" > 90', pa.bool_(), ("v",)))),
+    "anti-join": n.Join(n.TimeWindow(S, 5), n.Istream(n.Filter(S, bind_text('"v" > 90', S.schema))),
                         n.JoinKind.ANTI, (("k", "k"),)),
 }  # fmt: skip
 

@@ -6,7 +6,7 @@ import pytest
 
 import headwater as hw
 from headwater.algebra import nodes as n
-from headwater.algebra.plan_text import parse_plan, print_plan
+from headwater.algebra.plan_text import print_plan
 from headwater.model.schema import Schema
 from headwater.runtime.memory_aware import held_back, only_time
 from headwater.runtime.planning import runnable
@@ -15,6 +15,7 @@ from headwater.testing.cases import fresh, scaled
 from headwater.testing.checks import check_cases
 from headwater.testing.choices import Dice
 from headwater.testing.generate import Case, streams
+from headwater.testing.plan_text import parse_plan
 from headwater.testing.plans import plan, source
 
 K = Schema.of(k="BIGINT")

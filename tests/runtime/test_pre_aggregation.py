@@ -7,6 +7,7 @@ import random
 import pyarrow as pa
 import pytest
 from attrs import evolve
+from headwater.language.expression_text import bind_text
 
 from headwater.algebra.nodes import (
     Aggregate,
@@ -16,11 +17,11 @@ from headwater.algebra.nodes import (
     Plan,
     PreAggregate,
     Project,
-    Scalar,
     Source,
     TimeWindow,
 )
-from headwater.algebra.plan_text import parse_plan, print_plan
+from headwater.algebra.plan_text import print_plan
+from headwater.expressions.rewrite import column
 from headwater.model.schema import Schema
 from headwater.runtime.pre_aggregation import with_partials
 from headwater.testing.cases import fresh, scaled
@@ -28,6 +29,7 @@ from headwater.testing.checks import check_cases
 from headwater.testing.choices import Dice
 from headwater.testing.generate import Case, StreamShape, streams, whole
 from headwater.testing.oracle import expected_histories
+from headwater.testing.plan_text import parse_plan
 
 LONG, DECIMAL = pa.int64(), pa.decimal128(38, 2)
 SCHEMA = Schema.of(k="INT", name="STRING", v="INT", w="BIGINT", d=pa.decimal128(10, 2), p="BOOLEAN", x="DOUBLE")
@@ -54,7 +56,7 @@ def plan_of(seed: int) -> Aggregate:
     rng = random.Random(seed)
     revisable = rng.random() < 0.5
     source = Source("s", SCHEMA, chronons=True, revisable=revisable)
-    below: Plan = Filter(source, Scalar('"v" > -3', pa.bool_(), ("v",))) if rng.random() < 0.3 else source
+    below: Plan = Filter(source, bind_text('"v" > -3', source.schema)) if rng.random() < 0.3 else source
     keys = rng.choice([(), ("k",), ("name",), ("k", "p")])
     if rng.random() < 0.25:
         below = HopWindow(below, rng.randrange(2, 9), rng.randrange(2, 6), rng.randrange(3), time=LONG)
@@ -62,7 +64,7 @@ def plan_of(seed: int) -> Aggregate:
     else:
         below = TimeWindow(below, rng.randrange(1, 12), rng.randrange(2, 6))
     if rng.random() < 0.3:
-        below = Project(below, tuple((f.name, Scalar(f'"{f.name}"', f.type, (f.name,))) for f in below.schema))
+        below = Project(below, tuple((f.name, column(f)) for f in below.schema))
     pool = LINEAR if revisable else [*LINEAR, *EXTREME]
     calls = tuple(sorted(rng.sample(pool, rng.randrange(1, 5)), key=lambda c: c.output))
     return Aggregate(below, keys, calls)

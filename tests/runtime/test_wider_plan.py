@@ -12,7 +12,7 @@ import pytest
 import headwater as hw
 from headwater.algebra.nodes import Plan, Project
 from headwater.model.delta import Delta
-from headwater.model.schema import parse_sql_type
+from headwater.model.types import parse_sql_type
 from headwater.operators.rows.project import ProjectOperator
 from headwater.runtime.planning import runnable
 from headwater.runtime.wider_plan import UnlikeError, check_wider
@@ -118,12 +118,12 @@ def test_what_is_let_through_has_the_same_values(expression: str):
 def values(plan: Plan) -> list[object]:
     assert isinstance(plan, Project)
     schema = plan.input.schema
-    read = [VALUES[f.name] if f'"{f.name}"' in plan.expressions[0][1].sql else VALUES[f.name][:1] for f in schema]
+    read = [VALUES[f.name] if f.name in plan.expressions[0][1].columns else VALUES[f.name][:1] for f in schema]
     rows = list(product(*read))
     narrow = {name: parse_sql_type(types[0]) for name, types in TYPES.items()}
     columns = [pa.array(c, narrow[f.name]).cast(f.type) for c, f in zip(zip(*rows, strict=True), schema, strict=True)]
     one = np.ones(len(rows), np.int64)
-    project = ProjectOperator(schema, plan.schema, [scalar.sql for _, scalar in plan.expressions])
+    project = ProjectOperator(schema, plan.schema, [e for _, e in plan.expressions])
     found = project.step(None, (Delta(schema, columns, one, one + 1, one),), (0,)).delta
     return [row for row, *_ in found.rows()]
 

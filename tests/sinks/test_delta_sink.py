@@ -10,7 +10,8 @@ import pytest
 from attrs import evolve
 
 from headwater.errors import HeadwaterError
-from headwater.model.schema import Schema, parse_sql_type
+from headwater.model.schema import Schema
+from headwater.model.types import parse_sql_type
 from headwater.sinks import delta
 from headwater.sinks.base import Guarantee, Output
 

@@ -17,8 +17,9 @@ from pyarrow import fs
 
 from headwater.errors import HeadwaterError
 from headwater.model.delta import Delta
-from headwater.model.schema import Schema, parse_sql_type
+from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
+from headwater.model.types import parse_sql_type
 from headwater.sinks import csv, json, parquet
 from headwater.sinks.base import Guarantee, Output, Staged
 from headwater.sinks.folder import Folder

@@ -10,9 +10,9 @@ import pyarrow as pa
 from expression_samples import COLUMNS as PLAIN_COLUMNS
 from expression_samples import FUNCTIONS, OPERATORS
 from expression_samples import rows as plain_rows
+from headwater.language.functions.scalar_functions import MANY
 
 from headwater.language.functions.registry import SCALARS
-from headwater.language.functions.scalar_functions import MANY
 
 COLUMNS: dict[str, tuple[str, pa.DataType]] = {
     **PLAIN_COLUMNS,

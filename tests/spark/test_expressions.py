@@ -12,17 +12,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from attrs import frozen
+from headwater.expressions.connection import connection
 from pyspark.errors import PySparkException
 
 from headwater.algebra.nodes import Project, Scalar
 from headwater.backends.spark.expressions import suits, to_spark
-from headwater.backends.spark.spark_values import literal, quoted
+from headwater.expressions.spark_values import literal, quoted
 from headwater.language.binder import bind_script
 from headwater.language.functions.registry import SCALARS, SPECIAL_FORMS
 from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS
 from headwater.model.functions import UserFunction
 from headwater.model.schema import Schema
-from headwater.operators.expression import connection
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
+from headwater.language.expression_text import bind_text
 
 import headwater as hw
 from headwater.algebra import nodes as n
-from headwater.algebra.plan_text import parse_plan
 from headwater.backends.spark.native_parts import NativePart, is_row_wise, is_stateless, marked
 from headwater.backends.spark.native_rows import native_rows
 from headwater.backends.spark.native_slices import Slices, can_pre_aggregate, native_meter, sliced_rows, slices_of
+from headwater.expressions.nodes import Expression
+from headwater.expressions.rewrite import typed_as
 from headwater.model.delta import Delta
 from headwater.model.schema import Field, Schema
 from headwater.model.time import BEGINNING, INFINITY
@@ -27,6 +29,7 @@ from headwater.sources.intake import Intake
 from headwater.testing.choices import Dice
 from headwater.testing.generate import streams, whole
 from headwater.testing.oracle import expected_history
+from headwater.testing.plan_text import parse_plan
 from headwater.testing.plans import plan as random_plan
 from headwater.testing.shape import sources
 
@@ -55,8 +58,8 @@ COLUMNS = Schema(
 )
 
 
-def scalar(sql: str, type_: pa.DataType, *columns: str) -> n.Scalar:
-    return n.Scalar(sql, type_, columns)
+def scalar(text: str, type_: pa.DataType, *columns: str) -> Expression:
+    return typed_as(bind_text(text, Schema((*COLUMNS, *Schema.of(t="BIGINT")))), type_)
 
 
 SOURCE = n.Source("t", COLUMNS, chronons=True, revisable=False)

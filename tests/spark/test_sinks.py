@@ -12,8 +12,9 @@ import pyarrow as pa
 import pytest
 
 from headwater.model.delta import Delta
-from headwater.model.schema import Schema, parse_sql_type
+from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
+from headwater.model.types import parse_sql_type
 from headwater.result import Result
 from headwater.sinks import parquet
 from headwater.sinks import spark as spark_sink

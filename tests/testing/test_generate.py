@@ -6,9 +6,10 @@ from collections import Counter
 
 import pyarrow as pa
 import pytest
+from headwater.language.expression_text import bind_text
 from hypothesis import given, settings
 
-from headwater.algebra.nodes import Aggregate, AggregateCall, Distinct, Filter, Scalar, Source
+from headwater.algebra.nodes import Aggregate, AggregateCall, Distinct, Filter, Source
 from headwater.model.element import Adjust, Insert, Stable
 from headwater.model.history import History
 from headwater.model.schema import Schema
@@ -117,7 +118,7 @@ def test_rows_fit_their_schema(row):
 
 def test_shrinking_finds_the_element_and_the_operator_that_matter():
     source = Source("s", LETTERS)
-    kept = Filter(source, Scalar('"x" IS NOT NULL', pa.bool_(), ("x",)))
+    kept = Filter(source, bind_text('"x" IS NOT NULL', source.schema))
     counted = Aggregate(Distinct(Distinct(kept)), ("x",), (AggregateCall("COUNT", "n", pa.int64()),))
     elements = timeline("a 1-3, b 2-5, b 2-5>4, c 3-, ~2, b 2-4>9, d 4-5")
     case = Case(counted, {"s": elements}, 1)

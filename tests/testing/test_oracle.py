@@ -12,6 +12,7 @@ from itertools import pairwise
 import duckdb
 import pyarrow as pa
 import pytest
+from headwater.language.expression_text import bind_text
 
 from headwater.algebra.nodes import (
     Aggregate,
@@ -31,7 +32,6 @@ from headwater.algebra.nodes import (
     Project,
     RowWindow,
     Sample,
-    Scalar,
     SessionWindow,
     SetKind,
     SetOperation,
@@ -42,6 +42,8 @@ from headwater.algebra.nodes import (
     TopK,
     Union,
 )
+from headwater.expressions.duckdb import to_duckdb
+from headwater.expressions.nodes import Column, Expression
 from headwater.model.history import canonical_order, freeze
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
@@ -59,7 +61,8 @@ S2 = "b*2 @2, b*2 @3, a @4, b @4, c @4, a*2 @5, b @5, a @6, c*2 @6"
 S3 = "c @1, a @2, b @3, b @4, a @5, c @6"
 LEFT, RIGHT = Source("s1", Schema.of(x="STRING")), Source("s2", Schema.of(y="STRING"))
 ONLY = Source("s3", Schema.of(x="STRING"))
-BOTH = Project(Join(LEFT, RIGHT, JoinKind.INNER), (("xy", Scalar('"x" || "y"', pa.string(), ("x", "y"))),))
+COLUMNS = Schema.of(**dict.fromkeys(("x", "y", "l.x", "r.y"), "STRING"))
+BOTH = Project(Join(LEFT, RIGHT, JoinKind.INNER), (("xy", bind_text('"x" || "y"', COLUMNS)),))
 
 
 def letters(plan: Plan, until: int = 14) -> str:
@@ -79,14 +82,14 @@ def set_operation(kind: SetKind) -> SetOperation:
     return SetOperation(LEFT, RIGHT, kind)
 
 
-LESS = Scalar('"l.x" < "r.y"', pa.bool_(), ("l.x", "r.y"))
+LESS = bind_text('"l.x" < "r.y"', COLUMNS)
 THESIS = {
     "table 8.2, filter": (
-        Filter(LEFT, Scalar("\"x\" IN ('a', 'c')", pa.bool_(), ("x",))),
+        Filter(LEFT, bind_text("\"x\" IN ('a', 'c')", COLUMNS)),
         "1:c | 2:ax3 | 3:ax3 | 4:ax3 c",
     ),
     "table 8.3, map": (
-        Project(LEFT, (("f", Scalar("CASE \"x\" WHEN 'b' THEN 'x' ELSE \"x\" END", pa.string(), ("x",))),)),
+        Project(LEFT, (("f", bind_text("CASE \"x\" WHEN 'b' THEN 'x' ELSE \"x\" END", COLUMNS)),)),
         "1:c | 2:ax3 | 3:ax3 x | 4:ax3 c x | 5:xx2 | 6:xx2",
     ),
     "table 8.4, union": (Union(LEFT, RIGHT), "1:c | 2:ax3 bx2 | 3:ax3 bx3 | 4:ax4 bx2 cx2 | 5:ax2 bx3 | 6:a bx2 cx2"),
@@ -157,9 +160,9 @@ def test_row_windows_agree_with_the_thesis(window: RowWindow, expected: str):
 def test_partitioned_window_agrees_with_table_8_13():
     grouped = Project(
         ONLY,
-        (("x", Scalar('"x"', pa.string(), ("x",))), ("g", Scalar("\"x\" = 'b'", pa.bool_(), ("x",)))),
+        (("x", Column("x", pa.string())), ("g", bind_text("\"x\" = 'b'", COLUMNS))),
     )
-    window = Project(RowWindow(grouped, 1, 1, ("g",)), (("x", Scalar('"x"', pa.string(), ("x",))),))
+    window = Project(RowWindow(grouped, 1, 1, ("g",)), (("x", Column("x", pa.string())),))
     assert letters(window, until=8) == "1:c | 2:a | 3:a b | 4:a b | 5:a b | 6:b c | 7:b c"
 
 
@@ -250,12 +253,12 @@ def summed(pairs) -> Counter:
 
 
 @cache
-def value_of(scalar: Scalar, schema: Schema, row: tuple, prefixes: tuple = ()):
+def value_of(scalar: Expression, schema: Schema, row: tuple, prefixes: tuple = ()):
     """One expression over one row: the only thing here that DuckDB does."""
     names = prefixes or schema.names
     batch = pa.table([pa.array([thawed(v)], f.type) for v, f in zip(row, schema, strict=True)], names=list(names))
     CONNECTION.register("one", batch)
-    return freeze(CONNECTION.execute(f"SELECT {scalar.sql} FROM one").fetchall()[0][0])
+    return freeze(CONNECTION.execute(f"SELECT {to_duckdb(scalar)} FROM one").fetchall()[0][0])
 
 
 def thawed(value):

@@ -1,7 +1,6 @@
 """Logical operators: immutable nodes, each with the snapshot meaning of Krämer chapter 8 (and 17, 20 for the extensions).
 
-A plan is a tree (shared nodes make it a DAG). Expressions are kept as DuckDB SQL text over the input's column names,
-with the result type already inferred, so that nothing here knows a parser.
+A plan is a tree (shared nodes make it a DAG). Its expressions are trees over the columns of its inputs.
 """
 
 from __future__ import annotations
@@ -13,22 +12,9 @@ from functools import cache, cached_property
 import pyarrow as pa
 from attrs import evolve, field, frozen
 
-from headwater.model.functions import UserFunction
+from headwater.expressions.nodes import Expression
 from headwater.model.schema import Field, Schema
 from headwater.model.time import INFINITY
-
-
-@frozen(cache_hash=True)
-class Scalar:
-    """A scalar expression over the columns of one input (or of the pair, in a join residual)."""
-
-    sql: str
-    """DuckDB SQL; columns appear as double-quoted names."""
-    type: pa.DataType
-    columns: tuple[str, ...] = ()
-    """The input columns it reads."""
-    functions: tuple[UserFunction, ...] = ()
-    """The functions of the user's that it calls."""
 
 
 @frozen(cache_hash=True)
@@ -139,7 +125,7 @@ class Filter(_Unary):
     """σ: keep the rows where the predicate is true (8.1)."""
 
     input: Plan = field(metadata=_INPUT)
-    predicate: Scalar
+    predicate: Expression
 
 
 @frozen(cache_hash=True)
@@ -147,7 +133,7 @@ class Project(Plan):
     """μ: one output column an expression; validity untouched (8.2)."""
 
     input: Plan = field(metadata=_INPUT)
-    expressions: tuple[tuple[str, Scalar], ...]
+    expressions: tuple[tuple[str, Expression], ...]
 
     def _schema(self) -> Schema:
         return Schema(tuple(Field(name, scalar.type) for name, scalar in self.expressions))
@@ -194,7 +180,7 @@ class Join(Plan):
     right: Plan = field(metadata=_INPUT)
     kind: JoinKind
     keys: tuple[tuple[str, str], ...] = ()
-    residual: Scalar | None = None
+    residual: Expression | None = None
 
     def _schema(self) -> Schema:
         if self.kind in (JoinKind.SEMI, JoinKind.ANTI):

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
-from itertools import pairwise
+from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
 import pyarrow as pa
 
-from headwater.algebra.expressions import column_names, quoted, tokens
-from headwater.algebra.nodes import Scalar
 from headwater.algebra.plan_values import TYPED, WORDS, item_type, number, unquoted_string
 from headwater.errors import HeadwaterError, SqlError
+from headwater.expressions.nodes import Expression
+from headwater.expressions.printing import quoted
+from headwater.expressions.rewrite import typed_as
 from headwater.model.functions import UserFunction
-from headwater.model.schema import Field, Schema, read_sql_type
+from headwater.model.schema import Field, Schema
+from headwater.model.types import read_sql_type
 
 T = TypeVar("T")
+Bind = Callable[[str, Schema, Sequence[UserFunction]], Expression]
+"""Reads an expression over the columns of a schema; functions of users are called by the names of these."""
 
 _SPACE = re.compile(r"\s*")
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -31,9 +34,12 @@ _OPENING, _CLOSING = ("(", "[", "{"), (")", "]", "}")
 class Cursor:
     """Reads one line of plan text (with line breaks only inside of quotes)."""
 
-    def __init__(self, text: str, start: int, end: int, functions: Collection[UserFunction] = ()) -> None:
+    def __init__(
+        self, text: str, start: int, end: int, functions: Collection[UserFunction] = (), bind: Bind | None = None
+    ) -> None:
         self.text, self.at, self.end = text, start, end
         self.functions = {f.name: f for f in functions}
+        self._bind = bind
         self._skip()
 
     def _skip(self) -> None:
@@ -147,27 +153,29 @@ class Cursor:
 
     # -- expressions ------------------------------------------------------------------------------------------------
 
-    def expression(self, type_: pa.DataType, names: Collection[str]) -> Scalar:
-        """What stands here up to a comma outside of parentheses, over columns of these names."""
+    def expression(self, type_: pa.DataType | None, schema: Schema) -> Expression:
+        """What stands here up to a comma outside of parentheses, over columns of the schema, as one of the type."""
         start, stop = self.at, self._expression_end()
-        sql = self.text[start:stop].rstrip()
-        if not sql:
+        text = self.text[start:stop].rstrip()
+        if not text:
             raise self.expected("an expression")
         self.at = stop
-        listed = tokens(sql)
-        called = [t.name for t, after in pairwise(listed) if t.kind == "name" and after.text == "("]
-        functions = tuple(self.functions[name] for name in dict.fromkeys(called) if name in self.functions)
-        return Scalar(sql, type_, tuple(c for c in column_names(sql) if c in names), functions)
+        assert self._bind is not None
+        try:
+            bound = self._bind(text, schema, tuple(self.functions.values()))
+        except SqlError as problem:
+            raise self.mistake(problem.message, at=start, length=len(text), hint=problem.hint) from problem
+        return bound if type_ is None else typed_as(bound, type_)
 
     def _expression_end(self) -> int:
         depth = 0
-        for token in tokens(self.text[self.at : self.end]):
-            if token.text in _OPENING:
+        for token in _NEXT.finditer(self.text, self.at, self.end):
+            if token.group() in _OPENING:
                 depth += 1
-            elif token.text in _CLOSING:
+            elif token.group() in _CLOSING:
                 depth -= 1
-            elif token.text == "," and depth == 0:
-                return self.at + token.start
+            elif token.group() == "," and depth == 0:
+                return token.start()
         return self.end
 
     # -- constants --------------------------------------------------------------------------------------------------

@@ -9,17 +9,19 @@ import pyarrow as pa
 from attrs import frozen
 
 from headwater.algebra import nodes as n
-from headwater.algebra.expressions import plain_column, quoted
-from headwater.algebra.plan_cursor import Cursor
+from headwater.algebra.plan_cursor import Bind, Cursor
+from headwater.expressions.nodes import Expression
+from headwater.expressions.printing import quoted
+from headwater.expressions.rewrite import column, plain_column
 from headwater.model.functions import UserFunction
-from headwater.model.schema import Schema
+from headwater.model.schema import Field, Schema
 from headwater.model.time import INFINITY
 
 _LINE = re.compile(r"""(?:'(?:[^']|'')*'|"(?:[^"]|"")*"|[^\n'"])*""")
 
 
-def parse_plan(text: str) -> n.Plan:
-    """The plan that the text describes; blank lines and lines that begin with # say nothing.
+def parse_plan(text: str, bind: Bind) -> n.Plan:
+    """The plan that the text describes; blank lines and lines that begin with # say nothing. ``bind`` reads expressions.
 
     Raises a ``SqlError`` with the code PLAN_TEXT that says where it expected what.
     """
@@ -33,7 +35,7 @@ def parse_plan(text: str) -> n.Plan:
             lines.append(_Line(text, start, end, cursor.at - start))
     if not lines:
         raise Cursor(text, len(text), len(text)).expected("a plan")
-    return _build(lines, functions)
+    return _build(lines, functions, bind)
 
 
 # -- lines ----------------------------------------------------------------------------------------------------------
@@ -48,8 +50,8 @@ class _Line:
     end: int
     indent: int
 
-    def cursor(self, functions: Sequence[UserFunction] = ()) -> Cursor:
-        return Cursor(self.text, self.start, self.end, functions)
+    def cursor(self, functions: Sequence[UserFunction] = (), bind: Bind | None = None) -> Cursor:
+        return Cursor(self.text, self.start, self.end, functions, bind)
 
 
 def _lines(text: str) -> Iterator[tuple[int, int]]:
@@ -81,7 +83,7 @@ def _depths(lines: Sequence[_Line]) -> list[int]:
     return depths
 
 
-def _build(lines: Sequence[_Line], functions: Sequence[UserFunction]) -> n.Plan:
+def _build(lines: Sequence[_Line], functions: Sequence[UserFunction], bind: Bind) -> n.Plan:
     """From the last line to the first, so that a node's inputs are there before it."""
     depths = _depths(lines)
     built: list[tuple[int, n.Plan]] = []
@@ -89,7 +91,7 @@ def _build(lines: Sequence[_Line], functions: Sequence[UserFunction]) -> n.Plan:
         inputs = []
         while built and built[-1][0] == depth + 1:
             inputs.append(built.pop()[1])
-        built.append((depth, _node(line.cursor(functions), inputs)))
+        built.append((depth, _node(line.cursor(functions, bind), inputs)))
     return built[0][1]
 
 
@@ -158,7 +160,7 @@ def _row(cursor: Cursor, columns: Schema) -> tuple[object, ...]:
 
 
 def _filter(cursor: Cursor, below: n.Plan) -> n.Plan:
-    return n.Filter(below, cursor.expression(pa.bool_(), below.schema.names))
+    return n.Filter(below, cursor.expression(pa.bool_(), below.schema))
 
 
 def _project(cursor: Cursor, below: n.Plan) -> n.Plan:
@@ -168,7 +170,7 @@ def _project(cursor: Cursor, below: n.Plan) -> n.Plan:
     return n.Project(below, cursor.listed(lambda: _expression(cursor, schema)))
 
 
-def _expression(cursor: Cursor, schema: Schema) -> tuple[str, n.Scalar]:
+def _expression(cursor: Cursor, schema: Schema) -> tuple[str, Expression]:
     """``"z"``, ``"w" = "x"`` or ``"y" INT = "x" + 1``."""
     start = cursor.at
     name = cursor.name("the name of a column in double quotes")
@@ -178,9 +180,9 @@ def _expression(cursor: Cursor, schema: Schema) -> tuple[str, n.Scalar]:
     type_ = None if cursor.accept("=") else cursor.type()
     if type_ is not None:
         cursor.expect("=")
-        return name, cursor.expression(type_, schema.names)
+        return name, cursor.expression(type_, schema)
     start = cursor.at
-    found = plain_column(cursor.expression(pa.null(), schema.names))
+    found = plain_column(cursor.expression(None, schema))
     if found is None:
         cursor.at = start
         hint = f"Anything else needs a type: {quoted(name)} BIGINT = …"
@@ -188,8 +190,8 @@ def _expression(cursor: Cursor, schema: Schema) -> tuple[str, n.Scalar]:
     return name, _reference(found, schema)
 
 
-def _reference(name: str, schema: Schema) -> n.Scalar:
-    return n.Scalar(quoted(name), schema.field(name).type, (name,))
+def _reference(name: str, schema: Schema) -> Expression:
+    return column(schema.field(name))
 
 
 def _union(cursor: Cursor, left: n.Plan, right: n.Plan) -> n.Plan:
@@ -216,8 +218,8 @@ def _join(kind: n.JoinKind) -> Callable[[Cursor, n.Plan, n.Plan], n.Plan]:
         keys = cursor.listed(lambda: _key(cursor, ours, theirs)) if cursor.accept("on") else ()
         residual = None
         if cursor.accept("where"):
-            names = {*(f"l.{name}" for name in ours.names), *(f"r.{name}" for name in theirs.names)}
-            residual = cursor.expression(pa.bool_(), names)
+            pair = (Field(f"{side}.{f.name}", f.type, f.nullable) for side, s in (("l", ours), ("r", theirs)) for f in s)
+            residual = cursor.expression(pa.bool_(), Schema(tuple(pair)))
         return n.Join(left, right, kind, keys, residual)
 
     return rule

@@ -16,15 +16,16 @@ from collections.abc import Iterator, Sequence
 from functools import singledispatch
 
 from headwater.algebra import nodes as n
-from headwater.algebra.expressions import plain_column, quoted, tokens
-from headwater.algebra.plan_parsing import parse_plan
 from headwater.algebra.plan_values import literal, string
 from headwater.errors import HeadwaterError
+from headwater.expressions.nodes import Expression
+from headwater.expressions.printing import quoted
+from headwater.expressions.rewrite import plain_column
+from headwater.expressions.text import to_text
 from headwater.model.functions import UserFunction
-from headwater.model.schema import Field, Schema, sql_name
+from headwater.model.schema import Field, Schema
 from headwater.model.time import INFINITY
-
-__all__ = ["parse_plan", "print_node", "print_plan"]
+from headwater.model.types import sql_name
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -64,13 +65,13 @@ def _declarations(plan: n.Plan) -> Iterator[str]:
         yield f"function {quoted(function.name)} ({taken}) RETURNS {returned} AS {string(function.path)}"
 
 
-def _scalars(plan: n.Plan) -> Iterator[n.Scalar]:
+def _scalars(plan: n.Plan) -> Iterator[Expression]:
     match plan:
         case n.Filter():
             yield plan.predicate
         case n.Project():
             yield from (scalar for _, scalar in plan.expressions)
-        case n.Join(residual=n.Scalar() as residual):
+        case n.Join(residual=Expression() as residual):
             yield residual
 
 
@@ -95,18 +96,6 @@ def _schema(schema: Schema) -> str:
 
 def _partition(names: Sequence[str]) -> str:
     return f" partition by {_names(names)}" if names else ""
-
-
-def _sql(scalar: n.Scalar) -> str:
-    """The expression without line breaks, except those inside of quotes."""
-    if "\n" not in scalar.sql:
-        return scalar.sql
-    parts, done = [], 0
-    for token in tokens(scalar.sql):
-        parts.append(" " if done and token.start > done else "")
-        parts.append(token.text)
-        done = token.end
-    return "".join(parts)
 
 
 # -- a line a node --------------------------------------------------------------------------------------------------
@@ -135,7 +124,7 @@ def _(plan: n.Constant) -> str:
 
 @_line.register
 def _(plan: n.Filter) -> str:
-    return f"filter {_sql(plan.predicate)}"
+    return f"filter {to_text(plan.predicate)}"
 
 
 @_line.register
@@ -144,10 +133,10 @@ def _(plan: n.Project) -> str:
     return f"project {', '.join(_expression(name, scalar, below) for name, scalar in plan.expressions)}".rstrip()
 
 
-def _expression(name: str, scalar: n.Scalar, below: dict[str, object]) -> str:
+def _expression(name: str, scalar: Expression, below: dict[str, object]) -> str:
     column = plain_column(scalar)
     if column is None or below.get(column) != scalar.type:
-        return f"{quoted(name)} {sql_name(scalar.type)} = {_sql(scalar)}"
+        return f"{quoted(name)} {sql_name(scalar.type)} = {to_text(scalar)}"
     return quoted(name) if column == name else f"{quoted(name)} = {quoted(column)}"
 
 
@@ -159,7 +148,7 @@ def _(plan: n.Union) -> str:
 @_line.register
 def _(plan: n.Join) -> str:
     keys = f" on {', '.join(f'{quoted(a)} = {quoted(b)}' for a, b in plan.keys)}" if plan.keys else ""
-    residual = f" where {_sql(plan.residual)}" if plan.residual is not None else ""
+    residual = f" where {to_text(plan.residual)}" if plan.residual is not None else ""
     return f"{plan.kind.value} join{keys}{residual}"
 
 

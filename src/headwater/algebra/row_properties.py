@@ -15,10 +15,12 @@ import pyarrow as pa
 from attrs import evolve, frozen
 
 from headwater.algebra import nodes as n
-from headwater.algebra.expressions import is_constant, plain_column
 from headwater.algebra.plan_values import literal
-from headwater.algebra.predicate_facts import Facts, constants, equal_pairs, facts, is_never_null
-from headwater.model.schema import Field, Schema, sql_type
+from headwater.expressions.facts import Facts, equal_pairs, facts, fixed_columns, is_never_null
+from headwater.expressions.rewrite import is_constant, plain_column
+from headwater.expressions.text import to_text
+from headwater.model.schema import Field, Schema
+from headwater.model.types import sql_type
 
 _MOST_KEYS = 8
 """Keys beyond these are forgotten: joins multiply them."""
@@ -157,7 +159,7 @@ def _(plan: n.Filter, below: Rows) -> Rows:
     if found == _NO_FACTS:
         return below
     types = _types(below.schema)
-    fixed = {**below.constants, **constants(found, types)}
+    fixed = {**below.constants, **{name: to_text(c) for name, c in fixed_columns(found, types).items()}}
     schema = _known(below.schema, found.known)
     return _made(schema, below.keys, below.uniform, fixed, equal_pairs(found, types))
 
@@ -185,9 +187,9 @@ def _(plan: n.Project, below: Rows) -> Rows:
             if column in below.constants:
                 fixed[name] = below.constants[column]
             continue
-        fields.append(Field(name, scalar.type, not is_never_null(scalar.sql)))
+        fields.append(Field(name, scalar.type, not is_never_null(scalar)))
         if is_constant(scalar) and not scalar.functions:
-            fixed[name] = scalar.sql
+            fixed[name] = to_text(scalar)
         elif not scalar.functions and all(
             c in below.uniform and _is_exact(fields_below[c].type) for c in scalar.columns
         ):

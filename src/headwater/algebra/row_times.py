@@ -11,7 +11,7 @@ from collections.abc import Callable
 from attrs import frozen
 
 from headwater.algebra import nodes as n
-from headwater.algebra.expressions import plain_column
+from headwater.expressions.rewrite import plain_column
 from headwater.model.time import INFINITY
 
 TimeColumn = Callable[[str], str | None]

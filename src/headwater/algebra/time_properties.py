@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from attrs import evolve, frozen
 
 from headwater.algebra import nodes as n
-from headwater.algebra.expressions import plain_column
 from headwater.algebra.row_properties import Rows
+from headwater.expressions.rewrite import plain_column
 from headwater.model.time import INFINITY
 
 _INTERVALS_AS_THEY_ARE = (n.Filter, n.Project)

@@ -1,57 +1,53 @@
-"""Binding of scalar expressions: names become columns of the plan, calls become DuckDB text, types are checked."""
+"""Binding of scalar expressions: names become columns of the plan, operators and calls trees; types are checked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 import duckdb
 import pyarrow as pa
 from attrs import evolve
 from sqlglot import exp
 
-from headwater.algebra.expressions import can_fail
 from headwater.errors import SqlError
-from headwater.language.arithmetic import ARITHMETIC, meeting, remainder, spark_operands, whole_quotient
-from headwater.language.casts import as_text, can_be, cast_text, converted
+from headwater.expressions.casts import can_be, cast_text
+from headwater.expressions.duckdb import natural_type
+from headwater.expressions.nodes import FALSE, TRUE, Call, Case, Cast, Expression, Literal
+from headwater.expressions.rewrite import can_fail
+from headwater.expressions.types import common_type, comparable, is_nested, is_numeric
+from headwater.language.arithmetic import divides_whole, meeting, spark_operands
+from headwater.language.casts import as_text, converted, string_constant
 from headwater.language.functions.calls import bind_call, bind_special_form, refused_constant
-from headwater.language.rendering import Template, column_node
+from headwater.language.predicates import connected, test
 from headwater.language.scope import Bound, Scope, struct_field
-from headwater.language.subqueries.conditions import as_value
+from headwater.language.subqueries.conditions import COMPARISONS, as_value
 from headwater.language.text import error_on
-from headwater.language.types import (
-    INTERVAL,
-    TYPE_NAMES,
-    common_type,
-    comparable,
-    declared_type,
-    duckdb_name,
-    infer,
-    is_nested,
-    shown,
-    written_type,
-)
+from headwater.language.types import declared_type, shown, written_type
+from headwater.model.functions import UserFunction
+from headwater.model.types import INTERVAL, TYPE_NAMES
 
-_OPERATORS: dict[type[exp.Expr], str] = {
-    exp.Add: "+",
-    exp.Sub: "-",
-    exp.Mul: "*",
-    exp.Div: "/",
-    exp.IntDiv: "DIV",
-    exp.Mod: "%",
-    exp.DPipe: "||",
-    exp.Neg: "-",
-    exp.BitwiseAnd: "&",
-    exp.BitwiseOr: "|",
-    exp.BitwiseXor: "^",
-    exp.BitwiseNot: "~",
-    exp.Like: "LIKE",
-    exp.ILike: "ILIKE",
-    exp.RegexpLike: "RLIKE",
-    exp.Is: "IS",
+_OPERATORS: dict[type[exp.Expr], tuple[str, str]] = {
+    exp.Add: ("+", "+"),
+    exp.Sub: ("-", "-"),
+    exp.Mul: ("*", "*"),
+    exp.Div: ("/", "/"),
+    exp.IntDiv: ("div", "DIV"),
+    exp.Mod: ("%", "%"),
+    exp.DPipe: ("||", "||"),
+    exp.Neg: ("negative", "-"),
+    exp.BitwiseAnd: ("&", "&"),
+    exp.BitwiseOr: ("|", "|"),
+    exp.BitwiseXor: ("^", "^"),
+    exp.BitwiseNot: ("~", "~"),
+    exp.Like: ("like", "LIKE"),
+    exp.ILike: ("ilike", "ILIKE"),
+    exp.RegexpLike: ("rlike", "RLIKE"),
+    exp.Is: ("is", "IS"),
 }
-_NEVER_NULL_OF_NON_NULL = (exp.Add, exp.Sub, exp.Mul, exp.Neg, exp.DPipe, exp.And, exp.Or, exp.Not)
-COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ)
+"""What they are called in trees, and in messages."""
+_ARITHMETIC = frozenset({"+", "-", "*", "/", "div", "%", "&", "|", "^", "~"})
+_NEVER_NULL_OF_NON_NULL = frozenset({"+", "-", "*", "negative", "||"})
+_COMPARISONS = {**COMPARISONS, exp.NullSafeEQ: "<=>", exp.NullSafeNEQ: "is distinct from"}
 Hook = Callable[[exp.Expr], Bound]
 
 
@@ -66,8 +62,10 @@ class ExpressionBinder:
         aggregate: Hook | None = None,
         subquery: Hook | None = None,
         window: Callable[[exp.Window], Bound] | None = None,
+        functions: Mapping[str, UserFunction] | None = None,
     ) -> None:
-        self.scope, self.clause = scope, clause
+        """``functions``: those that are called by the names that they have in trees."""
+        self.scope, self.clause, self.functions = scope, clause, functions or {}
         self._aggregate, self._subquery, self._window = aggregate, subquery, window
 
     def error(self, node: exp.Expr, code: str, message: str, *, detail: str = "", hint: str = "") -> SqlError:
@@ -83,11 +81,16 @@ class ExpressionBinder:
         match node:
             case exp.Column():
                 return self._column(node)
-            case exp.Literal() | exp.Boolean() | exp.Null():
-                return self.typed(node.copy(), node, [], nullable=isinstance(node, exp.Null))
+            case exp.Literal() if node.is_string:
+                return Bound(Literal(node.this, pa.string()), False, node)
+            case exp.Literal():
+                return self._constant(node.this, node)
+            case exp.Boolean():
+                return Bound(TRUE if node.this else FALSE, False, node)
+            case exp.Null():
+                return Bound(Literal(None, pa.null()), True, node)
             case exp.Paren():
-                inner = self.bind(node.this)
-                return Bound(exp.Paren(this=inner.node), inner.type, inner.nullable, node)
+                return evolve(self.bind(node.this), origin=node)
             case exp.And() | exp.Or() | exp.Not():
                 return self._logic(node)
             case exp.Between():
@@ -123,7 +126,7 @@ class ExpressionBinder:
                 return bind_call(self, node)
             case exp.Star():
                 raise self.error(node, "SYNTAX", '"*" cannot be used here')
-        if isinstance(node, COMPARISONS):
+        if type(node) in _COMPARISONS:
             return self._comparison(node)
         if type(node) in _OPERATORS:
             return self._operator(node)
@@ -142,7 +145,7 @@ class ExpressionBinder:
         if pa.types.is_boolean(bound.type):
             return bound
         if pa.types.is_null(bound.type):
-            return bound.cast(pa.bool_(), "BOOLEAN")
+            return bound.cast(pa.bool_())
         raise self.error(
             bound.origin,
             "TYPE_MISMATCH",
@@ -153,26 +156,27 @@ class ExpressionBinder:
     def _logic(self, node: exp.And | exp.Or | exp.Not) -> Bound:
         word = type(node).__name__.upper()
         operands = [self.boolean(self.bind(o), f"the operand of {word}") for o in _operands(node)]
-        nullable = any(o.nullable for o in operands)
-        if not isinstance(node, exp.Not) and can_fail(operands[1].scalar()):
-            return Bound(_guarded(node, operands), pa.bool_(), nullable, node)
-        rebuilt = type(node)(**dict(zip(("this", "expression"), (o.node for o in operands), strict=False)))
-        return Bound(rebuilt, pa.bool_(), nullable, node)
+        nullable, sides = any(o.nullable for o in operands), [o.expression for o in operands]
+        if isinstance(node, exp.Not):
+            return Bound(test("not", *sides), nullable, node)
+        if can_fail(sides[1]):
+            return Bound(test(f"guarded {word.lower()}", *sides), nullable, node)
+        return Bound(connected(word.lower(), sides), nullable, node)
 
     def _comparison(self, node: exp.Expr) -> Bound:
+        name = _COMPARISONS[type(node)]
         left, right = self.comparands(self.bind(node.this), self.bind(node.expression))
-        rebuilt = type(node)(this=left.node, expression=right.node)
-        null_safe = isinstance(node, (exp.NullSafeEQ, exp.NullSafeNEQ))
-        return Bound(rebuilt, pa.bool_(), not null_safe and (left.nullable or right.nullable), node)
+        nullable = name not in ("<=>", "is distinct from") and (left.nullable or right.nullable)
+        return Bound(test(name, left.expression, right.expression), nullable, node)
 
     def comparands(self, left: Bound, right: Bound) -> tuple[Bound, Bound]:
         """The two sides of a comparison; a string literal takes the type of the other side."""
         if comparable(left.type, right.type):
             return left, right
-        if _is_string_literal(right.node):
-            return left, self._literal_as(right, left.type)
-        if _is_string_literal(left.node):
-            return self._literal_as(left, right.type), right
+        if (text := string_constant(right.expression)) is not None:
+            return left, self._literal_as(right, text, left.type)
+        if (text := string_constant(left.expression)) is not None:
+            return self._literal_as(left, text, right.type), right
         raise self.error(
             left.origin.parent or left.origin,
             "TYPE_MISMATCH",
@@ -180,103 +184,98 @@ class ExpressionBinder:
             hint=f"Convert one of them, for example: CAST(… AS {shown(left.type)}).",
         )
 
-    def _literal_as(self, bound: Bound, type_: pa.DataType) -> Bound:
+    def _literal_as(self, bound: Bound, text: str, type_: pa.DataType) -> Bound:
         """A text constant as what it is compared with: a DECIMAL with a DOUBLE, for it may have more digits."""
         read = pa.float64() if pa.types.is_decimal(type_) else type_
-        if is_nested(type_) or not can_be(bound.node.name, read):
-            raise self.error(
-                bound.origin, "TYPE_MISMATCH", f"cannot compare {shown(type_)} with the STRING '{bound.node.name}'"
-            )
+        if is_nested(type_) or not can_be(text, read):
+            message = f"cannot compare {shown(type_)} with the STRING '{text}'"
+            raise self.error(bound.origin, "TYPE_MISMATCH", message)
         return converted(bound, read)
 
     def _between(self, node: exp.Between) -> Bound:
         value = self.bind(node.this)
-        _, low = self.comparands(value, self.bind(node.args["low"]))
-        _, high = self.comparands(value, self.bind(node.args["high"]))
-        rebuilt = exp.Between(this=value.node, low=low.node, high=high.node)
-        return Bound(rebuilt, pa.bool_(), value.nullable or low.nullable or high.nullable, node)
+        ends = [self.comparands(value, self.bind(node.args[end]))[1] for end in ("low", "high")]
+        nullable = any(b.nullable for b in (value, *ends))
+        return Bound(test("between", value.expression, *(b.expression for b in ends)), nullable, node)
 
     def _in(self, node: exp.In) -> Bound:
         value = self.bind(node.this)
         listed = [self.comparands(value, self.bind(e))[1] for e in node.expressions]
-        rebuilt = exp.In(this=value.node, expressions=[b.node for b in listed])
-        return Bound(rebuilt, pa.bool_(), value.nullable or any(b.nullable for b in listed), node)
+        nullable = any(b.nullable for b in (value, *listed))
+        return Bound(test("in", value.expression, *(b.expression for b in listed)), nullable, node)
 
     # -- values -----------------------------------------------------------------------------------------------------
 
-    def _operator(self, node: exp.Expr) -> Bound:
-        operands = [self.bind(o) for o in _operands(node)]
-        what = f'operator "{_OPERATORS[type(node)]}"'
-        if isinstance(node, ARITHMETIC):
-            operands = spark_operands(type(node), operands)
-        template = self._special_arithmetic(node, operands, what)
-        if template is not None:
-            return self.typed(template, node, operands, nullable=True, what=what)
-        if isinstance(node, exp.DPipe):
-            operands = [as_text(o) for o in operands]
-        rebuilt = type(node)(
-            **{k: v for k, v in node.args.items() if not isinstance(v, exp.Expr)},
-            **dict(zip(("this", "expression"), (o.node for o in operands), strict=False)),
-        )
-        strict = isinstance(node, _NEVER_NULL_OF_NON_NULL)
-        nullable = not isinstance(node, exp.Is) and not (strict and not any(o.nullable for o in operands))
-        bound = self.typed(rebuilt, node, operands, nullable=nullable, what=what)
-        if isinstance(node, (exp.Add, exp.Sub)) and _moves_whole_days(node, operands):
-            return bound.cast(pa.date32(), "DATE")
-        return bound
+    def _constant(self, text: str, node: exp.Expr, what: str = "expression") -> Bound:
+        """A number or a length of time, as it is written."""
+        return self.typed(Literal(text, pa.null()), node, [], nullable=False, what=what)
 
-    def _special_arithmetic(self, node: exp.Expr, operands: list[Bound], what: str) -> Template | None:
-        if isinstance(node, exp.IntDiv) and (template := whole_quotient(operands)) is None:
+    def _operator(self, node: exp.Expr) -> Bound:
+        name, sign = _OPERATORS[type(node)]
+        operands = [self.bind(o) for o in _operands(node)]
+        what = f'operator "{sign}"'
+        if name == "is":
+            return self._is(node, operands, what)
+        if name == "negative":
+            return self.negative(operands[0], node, what)
+        if name in _ARITHMETIC:
+            operands = spark_operands(name, operands)
+        if name == "div" and not divides_whole(operands):
             types = " and ".join(shown(o.type) for o in operands)
             hint = "CAST to BIGINT or DECIMAL cuts a fraction off."
             raise self.error(node, "TYPE_MISMATCH", f"{what} does not take {types}", hint=hint)
-        if isinstance(node, exp.IntDiv):
-            return template
-        if isinstance(node, exp.Mod) and not (
-            isinstance(operands[1].node, exp.Literal) and operands[1].node.name != "0"
-        ):
-            return remainder(operands)
-        return None
+        if name == "||":
+            operands = [as_text(o) for o in operands]
+        nullable = name not in _NEVER_NULL_OF_NON_NULL or any(o.nullable for o in operands)
+        bound = self.called(name, node, operands, nullable=nullable, what=what)
+        return bound.cast(pa.date32()) if name in ("+", "-") and _moves_whole_days(node, operands) else bound
+
+    def negative(self, operand: Bound, node: exp.Expr, what: str) -> Bound:
+        """A number with a sign is a constant too."""
+        expression = operand.expression
+        if isinstance(expression, Literal) and is_numeric(expression.type) and expression.text is not None:
+            text = expression.text
+            return self._constant(text.removeprefix("-") if text.startswith("-") else f"-{text}", node, what)
+        return self.called("negative", node, [operand], nullable=operand.nullable, what=what)
+
+    def _is(self, node: exp.Expr, operands: Sequence[Bound], what: str) -> Bound:
+        word = node.expression.sql().lower()
+        expression = Call(f"is {word}", (operands[0].expression,), pa.null())
+        return self.typed(expression, node, operands, nullable=False, what=what)
 
     def _like(self, node: exp.Expr, escape: exp.Expr | None = None) -> Bound:
         """As in Spark: a backslash takes its meaning from ``%`` and ``_``, if ESCAPE names no other character."""
-        pattern = node.expression
-        if escape is None and _is_string_literal(pattern) and "\\" not in pattern.name:
-            return self._operator(node)
-        character = "\\" if escape is None else escape.name
-        if escape is not None and not (_is_string_literal(escape) and len(character) == 1):
+        if escape is not None and not (isinstance(escape, exp.Literal) and escape.is_string and len(escape.name) == 1):
             raise self.error(escape, "WRONG_ARGUMENTS", "ESCAPE takes a string of one character")
-        operands = [self.bind(node.this), self.bind(pattern)]
-        word = _OPERATORS[type(node)]
-        written = {"'": "''", "{": "{{", "}": "}}"}.get(character, character)
-        test = f"({{0}} {'NOT ' if node.args.get('negate') else ''}{word} {{1}} ESCAPE '{written}')"
-        template = Template(this=test, expressions=[o.node for o in operands])
-        return self.typed(template, node, operands, nullable=True, what=f'operator "{word}"')
+        operands = [self.bind(node.this), self.bind(node.expression)]
+        arguments, pattern = [o.expression for o in operands], string_constant(operands[1].expression)
+        if escape is not None or pattern is None or "\\" in pattern:
+            arguments.append(Literal("\\" if escape is None else escape.name, pa.string()))
+        name, sign = _OPERATORS[type(node)]
+        call = Call(name, tuple(arguments), pa.null())
+        bound = self.typed(call, node, operands, nullable=True, what=f'operator "{sign}"')
+        return evolve(bound, expression=test("not", bound.expression)) if node.args.get("negate") else bound
 
     def _case(self, node: exp.Case) -> Bound:
         subject = self.bind(node.this) if node.this else None
-        branches, conditions, results = [], [], []
+        conditions, results = [], []
         for branch in node.args["ifs"]:
             condition = self.bind(branch.this)
             if subject is None:
                 condition = self.boolean(condition, "the condition after WHEN")
             else:
                 _, condition = self.comparands(subject, condition)
-            result = self.bind(branch.args["true"])
-            branches.append(exp.If(this=condition.node, true=result.node))
             conditions.append(condition)
-            results.append(result)
-        default = self.bind(node.args["default"]) if node.args.get("default") else None
-        if default:
-            results.append(default)
+            results.append(self.bind(branch.args["true"]))
+        if node.args.get("default"):
+            results.append(self.bind(node.args["default"]))
         self.same_kind(results, "the results of CASE")
         results = meeting(results)
-        branches = [exp.If(this=b.this, true=r.node) for b, r in zip(branches, results, strict=False)]
-        default = results[-1] if default else None
-        rebuilt = exp.Case(
-            this=subject.node if subject else None, ifs=branches, default=default.node if default else None
-        )
-        return self.typed(rebuilt, node, [*([subject] if subject else []), *conditions, *results], nullable=True)
+        branches = tuple((c.expression, r.expression) for c, r in zip(conditions, results, strict=False))
+        default = results[-1].expression if len(results) > len(conditions) else None
+        case = Case(branches, pa.null(), default, subject.expression if subject else None)
+        operands = [*([subject] if subject else []), *conditions, *results]
+        return self.typed(case, node, operands, nullable=True)
 
     def _cast(self, node: exp.Cast) -> Bound:
         value, target = self.bind(node.this), declared_type(node.args["to"])
@@ -284,32 +283,33 @@ class ExpressionBinder:
             message = f"there is no type {written_type(node.args['to'])}"
             raise self.error(node, "UNKNOWN_TYPE", message, hint=f"There are {TYPE_NAMES}.")
         attempt = isinstance(node, exp.TryCast)
-        text = cast_text(value.type, target, attempt=attempt)
         what = f"{'TRY_CAST' if attempt else 'CAST'} to {shown(target)}"
-        if text is None:
+        if cast_text(value.type, target) is None:
             raise self.error(node, "TYPE_MISMATCH", f"{what} does not take {shown(value.type)}")
-        if _is_string_literal(value.node):
-            return evolve(converted(value, target, attempt=attempt), origin=node, nullable=attempt)
-        template = Template(this=text, expressions=[value.node])
-        nullable = value.nullable or attempt or (pa.types.is_floating(value.type) and pa.types.is_decimal(target))
-        checked = self.typed(template, node, [value], nullable=nullable, what=what)
-        return Bound(checked.node, target, nullable, node)
+        return self.cast(value, target, node, attempt=attempt, what=what)
+
+    def cast(self, value: Bound, type_: pa.DataType, node: exp.Expr, *, attempt: bool = False, what: str) -> Bound:
+        """The value as one of a type that Spark converts it to when it is asked."""
+        if string_constant(value.expression) is not None:
+            return evolve(converted(value, type_, attempt=attempt), origin=node, nullable=attempt)
+        nullable = value.nullable or attempt or (pa.types.is_floating(value.type) and pa.types.is_decimal(type_))
+        if value.type == type_ and isinstance(value.expression, Cast):
+            return evolve(value, origin=node, nullable=nullable)
+        cast = Cast(value.expression, type_, attempt)
+        self._natural(cast, node, [value], what)
+        return Bound(cast, nullable, node)
 
     def _interval(self, node: exp.Interval) -> Bound:
         if not isinstance(node.this, exp.Literal):
             raise self.error(node, "UNSUPPORTED", "the length of an INTERVAL must be a constant")
-        return self.typed(node.copy(), node, [], nullable=False, what="INTERVAL")
+        return self._constant(node.sql(dialect="duckdb", comments=False), node, "INTERVAL")
 
     def _element(self, node: exp.Bracket) -> Bound:
         operands = [self.bind(node.this), *(self.bind(e) for e in node.expressions)]
         if not pa.types.is_list(operands[0].type):  # DuckDB would take a letter of a string
             types = " and ".join(shown(o.type) for o in operands)
             raise self.error(node, "TYPE_MISMATCH", f'operator "[]" does not take {types}')
-        # From 0 on; a negative place is none.
-        template = Template(
-            this="CASE WHEN {1} >= 0 THEN LIST_EXTRACT({0}, {1} + 1) END", expressions=[o.node for o in operands]
-        )
-        return self.typed(template, node, operands, nullable=True, what='operator "[]"')
+        return self.called("[]", node, operands[:2], what='operator "[]"')
 
     # -- aggregates and sub-queries ---------------------------------------------------------------------------------
 
@@ -346,21 +346,36 @@ class ExpressionBinder:
                 raise self.error(value.origin, "TYPE_MISMATCH", message, hint="Convert them with CAST.")
             type_ = wider
 
+    def called(
+        self, name: str, node: exp.Expr, operands: Sequence[Bound], *, nullable: bool = True, what: str
+    ) -> Bound:
+        """A function or an operator of these operands."""
+        call = Call(name, tuple(o.expression for o in operands), pa.null())
+        return self.typed(call, node, operands, nullable=nullable, what=what)
+
     def typed(
-        self, rebuilt: exp.Expr, node: exp.Expr, operands: Sequence[Bound], *, nullable: bool, what: str = "expression"
+        self,
+        expression: Call | Case | Literal,
+        node: exp.Expr,
+        operands: Sequence[Bound],
+        *,
+        nullable: bool,
+        what: str = "expression",
     ) -> Bound:
         """The expression with its type, as DuckDB sees it; what has none is an error at this node."""
-        skeleton = Bound(_skeleton(rebuilt, operands), pa.null(), nullable, node)
+        type_, inexact = self._natural(expression, node, operands, what)
+        known = evolve(expression, type=type_)
+        return Bound(Cast(known, type_) if inexact else known, nullable, node)
+
+    def _natural(
+        self, expression: Expression, node: exp.Expr, operands: Sequence[Bound], what: str
+    ) -> tuple[pa.DataType, bool]:
         try:
-            type_, inexact = infer(skeleton.sql, tuple(skeleton.types.items()))
+            return natural_type(expression)
         except duckdb.Error as problem:
             raise self._mistyped(node, operands, what, problem) from problem
         except KeyError as problem:
             raise self.error(node, "UNSUPPORTED", f"{what} gives a type that streams do not have") from problem
-        bound = Bound(rebuilt, type_, nullable, node)
-        if inexact:
-            return Bound(bound.cast(pa.null(), duckdb_name(type_)).node, type_, nullable, node)
-        return bound
 
     def _mistyped(self, node: exp.Expr, operands: Sequence[Bound], what: str, problem: duckdb.Error) -> SqlError:
         if isinstance(problem, duckdb.BinderException) and operands:
@@ -373,47 +388,6 @@ class ExpressionBinder:
 
 def _operands(node: exp.Expr) -> list[exp.Expr]:
     return [node.args[key] for key in ("this", "expression") if isinstance(node.args.get(key), exp.Expr)]
-
-
-def _skeleton(rebuilt: exp.Expr, operands: Sequence[Bound]) -> exp.Expr:
-    """The expression with columns instead of its operands: its type depends on theirs only.
-
-    Literals stay, for DuckDB gives them the type that fits best.
-    """
-    columns: dict[int, exp.Expr] = {}
-    for i, operand in enumerate(operands):
-        if not _is_atomic(operand.node):
-            column = column_node(f"operand {i}")
-            column.meta["type"] = operand.type
-            columns[id(operand.node)] = column
-
-    def abstracted(value: Any) -> Any:
-        if isinstance(value, list):
-            return [abstracted(v) for v in value]
-        if not isinstance(value, exp.Expr) or _is_atomic(value):
-            return value.copy() if isinstance(value, exp.Expr) else value
-        if id(value) in columns:
-            return columns[id(value)].copy()
-        return type(value)(**{key: abstracted(v) for key, v in value.args.items()})
-
-    return abstracted(rebuilt)
-
-
-def _is_atomic(node: exp.Expr) -> bool:
-    if isinstance(node, (exp.Paren, exp.Neg)):
-        return _is_atomic(node.this)
-    return isinstance(node, (exp.Column, exp.Literal, exp.Boolean, exp.Null))
-
-
-def _is_string_literal(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Literal) and node.is_string
-
-
-def _guarded(node: exp.Expr, operands: Sequence[Bound]) -> Template:
-    """AND and OR whose second side can fail: not computed where the first decides. DuckDB would compute both."""
-    decided = "({0}) IS FALSE THEN FALSE" if isinstance(node, exp.And) else "{0} THEN TRUE"
-    word = "AND" if isinstance(node, exp.And) else "OR"
-    return Template(this=f"CASE WHEN {decided} ELSE ({{0}} {word} {{1}}) END", expressions=[o.node for o in operands])
 
 
 _DAYS = ("DAY", "WEEK", "MONTH", "QUARTER", "YEAR")

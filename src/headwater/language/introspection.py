@@ -16,7 +16,8 @@ from headwater.language.emission import Emission
 from headwater.language.functions.registry import AGGREGATES, SCALARS, SPECIAL_FORMS, arity
 from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS
 from headwater.language.time_clauses import HeartbeatFromSource, SentAt
-from headwater.model.schema import Field, sql_name
+from headwater.model.schema import Field
+from headwater.model.types import sql_name
 
 SHOW_STREAMS = "SHOW STREAMS"
 SHOW_QUERIES = "SHOW QUERIES"

@@ -6,48 +6,62 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 from attrs import evolve
-from sqlglot import exp
 
+from headwater.expressions.nodes import Call, Expression
 from headwater.language.scope import Bound
 
 
-def compared(operator: type[exp.Expr], left: Bound, right: Bound) -> Bound:
-    node = operator(this=operand(left.node), expression=operand(right.node))
-    return Bound(node, pa.bool_(), left.nullable or right.nullable, left.origin)
+def test(name: str, *operands: Expression) -> Call:
+    """An operator that gives true, false or NULL."""
+    return Call(name, operands, pa.bool_())
+
+
+def compared(operator: str, left: Bound, right: Bound) -> Bound:
+    return Bound(test(operator, left.expression, right.expression), left.nullable or right.nullable, left.origin)
 
 
 def all_of(bounds: Sequence[Bound]) -> Bound:
-    return _connected(exp.And, bounds)
+    return _connected("and", bounds)
 
 
 def any_of(bounds: Sequence[Bound]) -> Bound:
-    return _connected(exp.Or, bounds)
+    return _connected("or", bounds)
 
 
-def _connected(connector: type[exp.Expr], bounds: Sequence[Bound]) -> Bound:
-    result = bounds[0]
-    for further in bounds[1:]:
-        node = connector(this=operand(result.node), expression=operand(further.node))
-        result = Bound(node, pa.bool_(), result.nullable or further.nullable, result.origin)
-    return result
+def _connected(connective: str, bounds: Sequence[Bound]) -> Bound:
+    if len(bounds) == 1:
+        return bounds[0]
+    expression = connected(connective, [b.expression for b in bounds])
+    return Bound(expression, any(b.nullable for b in bounds), bounds[0].origin)
+
+
+def connected(connective: str, operands: Sequence[Expression]) -> Call:
+    """AND and OR of many: those of the operands that are one are spread out."""
+    listed: list[Expression] = []
+    for operand in operands:
+        spread = isinstance(operand, Call) and operand.name == connective
+        listed.extend(operand.arguments if spread else (operand,))
+    return test(connective, *listed)
+
+
+def negated(bound: Bound) -> Bound:
+    return evolve(bound, expression=test("not", bound.expression))
 
 
 def not_false(bound: Bound) -> Bound:
     """True or NULL."""
-    node = exp.Not(this=exp.Is(this=exp.Paren(this=bound.node), expression=exp.false()))
-    return evolve(bound, node=node, nullable=False)
+    return evolve(bound, expression=test("not", test("is false", bound.expression)), nullable=False)
 
 
 def not_true(bound: Bound) -> Bound:
     """False or NULL."""
-    node = exp.Not(this=exp.Is(this=exp.Paren(this=bound.node), expression=exp.true()))
-    return evolve(bound, node=node, nullable=False)
+    return evolve(bound, expression=test("not", test("is true", bound.expression)), nullable=False)
 
 
 def is_null(bound: Bound) -> Bound:
-    node = exp.Is(this=operand(bound.node), expression=exp.Null())
-    return Bound(node, pa.bool_(), False, bound.origin)
+    return Bound(test("is null", bound.expression), False, bound.origin)
 
 
-def operand(node: exp.Expr) -> exp.Expr:
-    return node.copy() if isinstance(node, (exp.Column, exp.Literal, exp.Paren)) else exp.Paren(this=node.copy())
+def is_there(bound: Bound) -> Bound:
+    """Not NULL."""
+    return negated(is_null(bound))

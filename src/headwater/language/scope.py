@@ -8,13 +8,13 @@ import pyarrow as pa
 from attrs import evolve, frozen
 from sqlglot import exp
 
-from headwater.algebra.expressions import column_names
-from headwater.algebra.nodes import Plan, Project, Scalar
-from headwater.language.rendering import Template, column_node, render, user_functions
+from headwater.algebra.nodes import Plan, Project
+from headwater.expressions import nodes
+from headwater.expressions.nodes import Cast, Expression
+from headwater.expressions.rewrite import over, plain_column
 from headwater.language.text import did_you_mean, error_on
 from headwater.language.types import shown
 from headwater.model.schema import Field
-from headwater.operators.expression import quote
 
 
 @frozen
@@ -79,44 +79,33 @@ class Relation:
 
 @frozen(eq=False)
 class Bound:
-    """An expression whose columns are those of a plan, with its type."""
+    """An expression over the columns of a plan, and where it comes from."""
 
-    node: exp.Expr
-    type: pa.DataType
+    expression: Expression
     nullable: bool
     origin: exp.Expr
     """The node in the script, for messages."""
 
     @classmethod
     def of_column(cls, column: Column, origin: exp.Expr) -> Bound:
-        node = column_node(column.internal)
-        node.meta["type"] = column.type
-        node.update_positions(origin if "start" in origin.meta else origin.find(exp.Identifier))
-        return cls(node, column.type, column.nullable, origin)
+        return cls(nodes.Column(column.internal, column.type), column.nullable, origin)
 
     @property
-    def sql(self) -> str:
-        return render(self.node)
+    def type(self) -> pa.DataType:
+        return self.expression.type
 
     @property
-    def types(self) -> dict[str, pa.DataType]:
-        """The columns it reads, with their types."""
-        return {c.name: c.meta["type"] for c in self.node.find_all(exp.Column)}
+    def columns(self) -> frozenset[str]:
+        """The columns it reads."""
+        return frozenset(self.expression.columns)
 
     @property
     def column(self) -> str | None:
         """The name of the column, if it is nothing but a column."""
-        return self.node.name if isinstance(self.node, exp.Column) else None
+        return plain_column(self.expression)
 
-    def scalar(self) -> Scalar:
-        sql, read = self.sql, self.types
-        return Scalar(sql, self.type, tuple(c for c in column_names(sql) if c in read), user_functions(self.node))
-
-    def cast(self, type_: pa.DataType, spelled: str) -> Bound:
-        if type_ == self.type:
-            return self
-        node = Template(this=f"CAST({{0}} AS {spelled})", expressions=[self.node.copy()])
-        return evolve(self, node=node, type=type_)
+    def cast(self, type_: pa.DataType) -> Bound:
+        return self if type_ == self.type else evolve(self, expression=Cast(self.expression, type_))
 
 
 class NameSource:
@@ -142,20 +131,19 @@ class NameSource:
         return True
 
 
-def reference(column: Column | Field) -> Scalar:
+def reference(column: Column | Field) -> nodes.Column:
     """The plain column as an expression."""
-    name = column.internal if isinstance(column, Column) else column.name
-    return Scalar(quote(name), column.type, (name,))
+    return nodes.Column(column.internal if isinstance(column, Column) else column.name, column.type)
 
 
-def project(plan: Plan, expressions: Sequence[tuple[str, Scalar]]) -> Plan:
+def project(plan: Plan, expressions: Sequence[tuple[str, Expression]]) -> Plan:
     """A projection; none if it changes nothing, and no second one where the first can rename its own columns."""
-    plain = {quote(f.name): f.name for f in plan.schema}
-    if [(name, plain.get(s.sql)) for name, s in expressions] == [(n, n) for n in plan.schema.names]:
+    plain = [plain_column(e) for _, e in expressions]
+    if list(zip((name for name, _ in expressions), plain, strict=True)) == [(n, n) for n in plan.schema.names]:
         return plan
-    if isinstance(plan, Project) and all(s.sql in plain for _, s in expressions):
+    if isinstance(plan, Project) and all(name is not None for name in plain):
         below = dict(plan.expressions)
-        return Project(plan.input, tuple((name, below[plain[s.sql]]) for name, s in expressions))
+        return Project(plan.input, tuple((name, over(e, below)) for name, e in expressions))
     return Project(plan, tuple(expressions))
 
 
@@ -174,7 +162,7 @@ def rename_apart(relation: Relation, names: NameSource) -> Relation:
     """The relation with all its columns under names that are free in another query, and nothing but them."""
     fresh = {c.internal: names.unique(c.internal, f"sub.{c.internal}") for c in relation.columns}
     types = {c.internal: c.type for c in relation.columns}
-    plan = project(relation.plan, [(new, Scalar(quote(old), types[old], (old,))) for old, new in fresh.items()])
+    plan = project(relation.plan, [(new, nodes.Column(old, types[old])) for old, new in fresh.items()])
     items = tuple(
         evolve(i, columns=tuple(evolve(c, internal=fresh[c.internal]) for c in i.columns)) for i in relation.items
     )
@@ -193,15 +181,8 @@ def moved(items: Sequence[Item], old: Sequence[Item], new: Sequence[Item]) -> tu
 
 def renamed(bound: Bound, columns: Mapping[str, Column]) -> Bound:
     """The expression over other columns, given by the names of those that they replace."""
-
-    def replaced(node: exp.Expr) -> exp.Expr:
-        if not isinstance(node, exp.Column) or node.name not in columns:
-            return node
-        new = column_node(columns[node.name].internal)
-        new.meta.update(node.meta, type=columns[node.name].type)
-        return new
-
-    return evolve(bound, node=bound.node.copy().transform(replaced))
+    copies = {name: nodes.Column(column.internal, column.type) for name, column in columns.items()}
+    return evolve(bound, expression=over(bound.expression, copies))
 
 
 class Scope:
@@ -354,9 +335,7 @@ def struct_field(text: str, bound: Bound, field: str) -> Bound:
         hint = did_you_mean(field, names, all_of_them="The fields are")
         raise error_on(text, bound.origin, "UNKNOWN_COLUMN", f'the STRUCT has no field "{field}"', hint=hint)
     found = fields[field.casefold()]
-    key = found.name.replace("'", "''").replace("{", "{{").replace("}", "}}")
-    node = Template(this=f"STRUCT_EXTRACT({{0}}, '{key}')", expressions=[bound.node])
-    return Bound(node, found.type, True, bound.origin)
+    return Bound(nodes.Field(bound.expression, found.name, found.type), True, bound.origin)
 
 
 def _same(left: str | None, right: str | None) -> bool:

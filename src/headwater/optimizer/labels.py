@@ -5,7 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 
 from headwater.algebra import nodes as n
-from headwater.algebra.expressions import plain_column, renamed
+from headwater.expressions.nodes import Expression
+from headwater.expressions.rewrite import plain_column, renamed
+from headwater.expressions.text import to_text
 from headwater.model.time import INFINITY, MICROSECONDS
 
 _UNITS = [(name, length) for name, length in reversed(MICROSECONDS.items()) if name != "WEEK"]
@@ -42,7 +44,7 @@ def _label(plan: n.Plan, timed: bool) -> str:
         case n.Constant(rows=rows):
             return f"Constant of {len(rows)} row{'' if len(rows) == 1 else 's'}" if rows else "Nothing"
         case n.Filter(predicate=predicate):
-            return f"Filter {_plain(predicate.sql)}"
+            return f"Filter {_plain(predicate)}"
         case n.Project(expressions=expressions):
             return f"Project {', '.join(_output(name, s) for name, s in expressions)}"
         case n.Join():
@@ -92,7 +94,7 @@ def _join(plan: n.Join) -> str:
     on = [f"{a} = {b}" for a, b in plan.keys]
     if plan.residual is not None:
         columns = {name: name[2:] for name in plan.residual.columns}  # without l. and r.
-        on.append(_plain(renamed(plan.residual, columns).sql))
+        on.append(_plain(renamed(plan.residual, columns)))
     if not on:
         return f"{'Cross' if plan.kind is n.JoinKind.INNER else plan.kind.value.capitalize()} join"
     return f"{plan.kind.value.capitalize()} join on {' AND '.join(on)}"
@@ -123,11 +125,11 @@ def _by(words: str, columns: tuple[str, ...]) -> str:
     return f"{words} {', '.join(columns)} " if columns else ""
 
 
-def _output(name: str, scalar: n.Scalar) -> str:
+def _output(name: str, scalar: Expression) -> str:
     plain = plain_column(scalar)
-    return name if plain == name else f"{_plain(scalar.sql)} AS {name}"
+    return name if plain == name else f"{_plain(scalar)} AS {name}"
 
 
-def _plain(sql: str) -> str:
+def _plain(scalar: Expression) -> str:
     """Without the quotes around columns: for reading only."""
-    return sql.replace('"', "")
+    return to_text(scalar).replace('"', "")

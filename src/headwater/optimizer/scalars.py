@@ -4,35 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from attrs import evolve
-
-from headwater.algebra.expressions import can_fail, column, conjunction, conjuncts, over, plain_column, renamed
-from headwater.algebra.nodes import Filter, Plan, Project, Scalar
-from headwater.language.types import duckdb_name, infer
+from headwater.algebra.nodes import Filter, Plan, Project
+from headwater.expressions.nodes import Expression
+from headwater.expressions.rewrite import can_fail, column, conjunction, conjuncts, over, plain_column, renamed
 from headwater.model.schema import Schema
 
 
-def exact(scalar: Scalar, schema: Schema) -> Scalar:
-    """The expression with a cast if DuckDB would give it another type than a column of it has.
-
-    A projection casts its results; where an expression moves into another one, nobody else does.
-    """
-    if plain_column(scalar) is not None:
-        return scalar
-    natural, inexact = infer(scalar.sql, tuple((c, schema.field(c).type) for c in scalar.columns))
-    if natural == scalar.type and not inexact:
-        return scalar
-    return evolve(scalar, sql=f"CAST({scalar.sql} AS {duckdb_name(scalar.type)})")
-
-
-def through(scalar: Scalar, project: Project) -> Scalar:
+def through(scalar: Expression, project: Project) -> Expression:
     """The expression over the columns below a projection, instead of those above it."""
-    below = project.input.schema
-    read = {name: exact(s, below) for name, s in project.expressions if name in scalar.columns}
-    return over(scalar, read)
+    return over(scalar, dict(project.expressions))
 
 
-def split_by(predicate: Scalar, names: Iterable[str]) -> tuple[list[Scalar], list[Scalar]]:
+def split_by(predicate: Expression, names: Iterable[str]) -> tuple[list[Expression], list[Expression]]:
     """The conjuncts that read nothing but these columns, and the others; what can fail does not go ahead of others."""
     allowed = set(names)
     inside, outside = [], []
@@ -44,13 +27,13 @@ def split_by(predicate: Scalar, names: Iterable[str]) -> tuple[list[Scalar], lis
     return inside, outside
 
 
-def filtered(plan: Plan, predicates: Iterable[Scalar]) -> Plan:
+def filtered(plan: Plan, predicates: Iterable[Expression]) -> Plan:
     """The rows for which all of the predicates are true."""
     listed = list(predicates)
     return Filter(plan, conjunction(listed)) if listed else plan
 
 
-def positional(scalar: Scalar, ours: Schema, theirs: Schema) -> Scalar:
+def positional(scalar: Expression, ours: Schema, theirs: Schema) -> Expression:
     """The expression over columns in the same places under the names of another schema."""
     return renamed(scalar, _changed(ours, theirs))
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from headwater.algebra import nodes as n
-from headwater.algebra.expressions import column_names
 from headwater.algebra.plan_text import print_plan
 from headwater.algebra.properties import keeps_for_ever
+from headwater.expressions.nodes import Expression
+from headwater.expressions.text import to_text
 
 
 class BrokenRuleError(AssertionError):
@@ -90,12 +91,11 @@ def _join_problem(node: n.Join) -> str | None:
     return _reads(node.residual, {*(f"l.{name}" for name in ours), *(f"r.{name}" for name in theirs)})
 
 
-def _reads(scalar: n.Scalar, have: set[str]) -> str | None:
+def _reads(scalar: Expression, have: set[str]) -> str | None:
     missing = set(scalar.columns) - have
     if missing:
-        return f"{scalar.sql} reads {sorted(missing)}, which are not there"
-    unnamed = (set(column_names(scalar.sql)) & have) - set(scalar.columns)
-    return f"{scalar.sql} does not say that it reads {sorted(unnamed)}" if unnamed else None
+        return f"{to_text(scalar)} reads {sorted(missing)}, which are not there"
+    return None
 
 
 def _missing(used: set[str], below: n.Plan) -> str | None:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from attrs import evolve
 
 from headwater.algebra.nodes import Plan, Source
-from headwater.algebra.plan_text import print_plan
+from headwater.algebra.plan_data import to_json
 from headwater.errors import InputError
 from headwater.model.delta import Delta, shard_of
 from headwater.model.schema import Schema
@@ -57,7 +57,7 @@ def redeclare(manifest: Manifest, before: Source | None, after: Plan, store: Sto
     if isinstance(after, Source) and after.revisable and before is not None and before != after:
         late = [query["since"] for query in manifest.queries.values()]
         manifest.records = _read_anew(before, after, manifest.records, late, store)
-        manifest.relations[after.name] = print_plan(after)
+        manifest.relations[after.name] = to_json(after)
 
 
 def _read_anew(before: Source, after: Source, records: Records, late: Iterable[int], store: Store | None) -> Records:

@@ -34,7 +34,7 @@ from headwater.state.sealed import seal, unseal, version_of
 
 log = logging.getLogger("headwater")
 
-FORMAT = 3
+FORMAT = 4
 NEWEST = "newest.json"
 _DIGITS = 12
 _SWEPT_EVERY = 100
@@ -68,7 +68,7 @@ class Manifest:
     shown: list[list[Any]] = Factory(list)
     """What the view ``heartbeats`` shows, if a query reads it."""
     relations: dict[str, str] = Factory(dict)
-    """By stream: relations whose standing rows are kept, as plan text."""
+    """By stream: relations whose standing rows are kept, as ``plan_data`` writes them."""
     described: dict[str, Any] = Factory(dict)
     """What the keys of records stand for, and the units of time: for people, nothing runs by it."""
 

@@ -13,8 +13,7 @@ from typing import Any
 from attrs import define
 
 from headwater.algebra.nodes import Plan, Source
-from headwater.algebra.plan_parsing import parse_plan
-from headwater.algebra.plan_text import print_plan
+from headwater.algebra.plan_data import from_json, to_json
 from headwater.backends.spark.native_parts import NativePart, chain, is_stateless
 from headwater.backends.spark.native_slices import Slices, slices_of
 from headwater.errors import InputError
@@ -78,7 +77,7 @@ class Running:
     def plan_text(self) -> str:
         """What it computes of columns of which types, for a restart after these have become wider; nothing if that is long:
         it is in every manifest."""
-        text = print_plan(self.plan)
+        text = to_json(self.plan)
         return text if len(text) <= _MOST_PLAN_TEXT else ""
 
     def to_manifest(self, key: str) -> dict[str, Any]:
@@ -167,10 +166,10 @@ class Deployment:
     def keep_as_text(self, relations: Mapping[str, str]) -> None:
         """As a checkpoint has them."""
         for text in relations.values():
-            self.keep(parse_plan(text))
+            self.keep(from_json(text))
 
     def relations_as_text(self) -> dict[str, str]:
-        return {name: print_plan(relation) for name, relation in self.relations.items()}
+        return {name: to_json(relation) for name, relation in self.relations.items()}
 
     def forget(self, stream: str) -> set[str]:
         """What stands in it is of no use any more: the keys of the states that had it."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from headwater.algebra.expressions import quoted
 from headwater.algebra.nodes import Plan, Source
 from headwater.algebra.plan_text import print_plan
 from headwater.backends.spark.native_parts import NativePart, chain, marked
 from headwater.backends.spark.native_slices import Slices, slices_of
 from headwater.clock.clock import Clock
+from headwater.expressions.printing import quoted
 from headwater.language.consistency import STRONG, Consistency
 from headwater.language.emission import ON_START
 from headwater.language.introspection import Explain, ExplainFormat, ExplainLevel

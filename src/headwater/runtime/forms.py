@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attrs import evolve, frozen
+from attrs import asdict, evolve, frozen
 
 from headwater.model.time import INFINITY
 from headwater.runtime.lineage import was_strong_first
@@ -37,6 +37,10 @@ class Form:
     wall: bool = False
     lineage: str = ""
     """The levels that the query had before: what it has shown by now depends on them."""
+
+    def to_data(self) -> dict[str, object]:
+        """What is not as usual, for identities: an attribute that comes to be changes nothing for forms without it."""
+        return asdict(self, filter=lambda attribute, value: value != attribute.default)
 
     @property
     def role(self) -> Form:

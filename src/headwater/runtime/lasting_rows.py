@@ -13,11 +13,13 @@ import pyarrow as pa
 
 from headwater.algebra.nodes import RowWindow
 from headwater.algebra.properties import is_chronon
+from headwater.expressions.nodes import Call, Literal
+from headwater.expressions.rewrite import column
 from headwater.model.schema import Field, Schema
 from headwater.model.time import INFINITY
-from headwater.operators.aggregates.aggregate import AggregateOperator, Call
+from headwater.operators.aggregates.aggregate import AggregateOperator
+from headwater.operators.aggregates.aggregate import Call as AggregateCall
 from headwater.operators.base import Operator
-from headwater.operators.expression import quote
 from headwater.operators.ranking.sort_order import SortColumn
 from headwater.operators.ranking.top_k import TopKOperator
 from headwater.operators.rows.project import ProjectOperator
@@ -37,8 +39,9 @@ def counted_instants(plan: RowWindow, *, speculative: bool) -> Iterator[Operator
     row = pa.struct([(str(i), f.type) for i, f in enumerate(below)])
     keys = tuple(Field(f"key {i}", below.field(name).type) for i, name in enumerate(plan.partition))
     packed = Schema((*keys, Field("row", row, nullable=False)))
-    values = ", ".join(f"{quote(str(i))} := {quote(name)}" for i, name in enumerate(below.names))
-    yield ProjectOperator(below, packed, [*map(quote, plan.partition), f"STRUCT_PACK({values})"])
-    together = Call("ARRAY_AGG", "rows", pa.list_(row), "row")
+    pairs = ((Literal(str(i), pa.string()), column(f)) for i, f in enumerate(below))
+    values = Call("named_struct", tuple(part for pair in pairs for part in pair), row)
+    yield ProjectOperator(below, packed, [*(column(below.field(name)) for name in plan.partition), values])
+    together = AggregateCall("ARRAY_AGG", "rows", pa.list_(row), "row")
     yield AggregateOperator([packed], [key.name for key in keys], [together], **form)
     yield FirstInstantsOperator(below, plan.rows)

@@ -18,12 +18,12 @@ which knows the strong form whose state it takes over (``change_level``).
 
 from __future__ import annotations
 
-import hashlib
-
 from attrs import evolve
 
 from headwater.algebra import nodes as n
+from headwater.algebra.plan_data import digest
 from headwater.algebra.properties import begins_once, is_chronon
+from headwater.expressions.rewrite import column
 from headwater.language.changes import DELETED, SIGN, carried_columns
 from headwater.language.consistency import MIDDLE, STRONG, Consistency
 from headwater.language.durations import shown_duration
@@ -66,7 +66,7 @@ from headwater.runtime.graph import Graph, Node, Wait
 from headwater.runtime.lasting_rows import counted_instants, counts_segments
 from headwater.runtime.lineage import strong_since
 from headwater.runtime.plan_facts import delay_of, is_revisable, remembers_nothing, shows_windows
-from headwater.runtime.plan_keys import key_text
+from headwater.runtime.plan_keys import plan_key
 
 _PASS_THROUGH = (
     n.Filter,
@@ -97,6 +97,7 @@ class Lowering:
         self._roots: dict[tuple[n.Plan, Form, bool], int] = {}
         self._kept: dict[n.Source, Lowered] = {}
         self._texts: dict[n.Plan, str] = {}
+        self._identities: dict[n.Plan, str] = {}
         self._form, self._speculative, self._made = ANY_FORM, False, ("", 0)
         self._level, self._unit = ANY_FORM, False
         self._before: dict[str, Operator] = {}
@@ -173,7 +174,7 @@ class Lowering:
     def _begin(self, plan: n.Plan, form: Form) -> None:
         """What is added now belongs to this part of a plan."""
         if plan not in self._texts:
-            self._texts[plan] = key_text(plan)
+            self._texts[plan] = plan_key(plan, self._identities)
         self._form, self._speculative, self._made = form, form.speculative, (self._texts[plan], 0)
 
     def _keys(self, what: str) -> dict[str, str]:
@@ -185,7 +186,7 @@ class Lowering:
     def _next_keys(self, what: str) -> dict[str, str]:
         text, count = self._made
         forms = {"key": self._form, "role": self._form.role}
-        return {name: _hash(f"{what}|{count}|{form}|{text}") for name, form in forms.items()}
+        return {name: digest([what, count, form.to_data(), text]) for name, form in forms.items()}
 
     def _opened_align(self, schema: Schema, below: Lowered, align: type[_Align] = AlignOperator) -> Lowered:
         """Where the strong form of the plan had an align, in which rows may wait, they must come out of it."""
@@ -250,7 +251,10 @@ class Lowering:
     ) -> Lowered:
         """Its key says over what part of a plan it stands, not for whom: other queries may come and go."""
         what = f"{operator.name}|{operator.routing()}"
-        names = {"key": _hash(f"{what}|{form}|{under.key}"), "role": _hash(f"{what}|{form.role}|{under.role}")}
+        names = {
+            "key": digest([what, form.to_data(), under.key]),
+            "role": digest([what, form.role.to_data(), under.role]),
+        }
         return evolve(below, node=self._graph.add(operator, below.node, speculative=True, wait=wait, **names))
 
     def _build(self, plan: n.Plan, inputs: list[Lowered], *, hold: bool) -> Lowered:
@@ -262,11 +266,9 @@ class Lowering:
             case n.Constant(rows=rows):
                 return self._add(ConstantOperator(schema, rows), final=True)
             case n.Filter(predicate=predicate):
-                return self._add(FilterOperator(schema, predicate.sql, predicate.functions), *inputs)
+                return self._add(FilterOperator(schema, predicate), *inputs)
             case n.Project(input=below, expressions=expressions):
-                sqls = [scalar.sql for _, scalar in expressions]
-                functions = [f for _, scalar in expressions for f in scalar.functions]
-                return self._add(ProjectOperator(below.schema, schema, sqls, functions), *inputs)
+                return self._add(ProjectOperator(below.schema, schema, [e for _, e in expressions]), *inputs)
             case n.Union():
                 return self._add(UnionOperator(schema), *inputs)
             case n.Join():
@@ -405,10 +407,8 @@ class Lowering:
         return input_
 
     def _join(self, plan: n.Join, inputs: list[Lowered], *, hold: bool) -> Lowered:
-        residual = plan.residual.sql if plan.residual is not None else None
-        shapes = (plan.left.schema, plan.right.schema, plan.keys, residual)
-        functions = plan.residual.functions if plan.residual is not None else ()
-        form = {"functions": functions, "revisable": not all(i.final for i in inputs)}
+        shapes = (plan.left.schema, plan.right.schema, plan.keys, plan.residual)
+        form = {"revisable": not all(i.final for i in inputs)}
         if plan.kind == n.JoinKind.INNER:
             return self._add(JoinOperator(*shapes, **form), *inputs)
         kind = SemiJoinOperator if plan.kind in (n.JoinKind.SEMI, n.JoinKind.ANTI) else OuterJoinOperator
@@ -452,9 +452,8 @@ class Lowering:
         self, input_: Lowered, below: Schema, schema: Schema, condition: str | None, *, once: bool
     ) -> Lowered:
         if condition is not None:
-            input_ = self._add(FilterOperator(below, f'"{condition}"'), input_)
-        columns = [f'"{name}"' for name in schema.names]
-        narrow = self._add(ProjectOperator(below, schema, columns), input_)
+            input_ = self._add(FilterOperator(below, column(below.field(condition))), input_)
+        narrow = self._add(ProjectOperator(below, schema, [column(f) for f in schema]), input_)
         distinct = CountSweepOperator(schema, "distinct", speculative=self._speculative, hold=False, once=once)
         return self._add(distinct, narrow, final=False)
 
@@ -470,10 +469,6 @@ def _operator(graph: Graph, lowered: Lowered) -> Operator:
     found = graph.nodes[lowered.node].operator
     assert found is not None
     return found
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
 def lower(

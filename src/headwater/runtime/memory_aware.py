@@ -11,10 +11,9 @@ from collections.abc import Iterator, Mapping
 from functools import reduce
 from itertools import count
 
-import pyarrow as pa
-
 from headwater.algebra import nodes as n
 from headwater.clock.labels import Labeled, assign_labels
+from headwater.expressions.nodes import FALSE, TRUE
 from headwater.optimizer.cost import Estimates, Statistics, estimate
 from headwater.optimizer.labels import is_timed, label
 
@@ -58,7 +57,7 @@ def _held(plan: n.Plan, tree: Labeled, labels: Mapping[str, frozenset[str]], sou
 
 def only_time(source: n.Source) -> n.Plan:
     """No rows of it, only how far it is."""
-    return n.Project(n.Filter(source, n.Scalar("FALSE", pa.bool_())), (("row", n.Scalar("TRUE", pa.bool_())),))
+    return n.Project(n.Filter(source, FALSE), (("row", TRUE),))
 
 
 def _read_by(plan: n.Plan, port: int) -> tuple[str, ...]:

@@ -12,15 +12,16 @@ from typing import Any
 from attrs import evolve
 
 from headwater.algebra import nodes as n
-from headwater.algebra.expressions import column
-from headwater.algebra.plan_text import print_plan
+from headwater.algebra.plan_data import identity
 from headwater.errors import InputError
-from headwater.model.schema import Schema, sql_name
+from headwater.expressions.rewrite import column
+from headwater.model.schema import Schema
+from headwater.model.types import sql_name
 
 
-def key_text(plan: n.Plan) -> str:
-    """The plan as text, over streams with only the columns that it reads."""
-    return print_plan(narrow(plan))
+def plan_key(plan: n.Plan, known: dict[n.Plan, str]) -> str:
+    """A name for what a plan computes of streams with only the columns that it reads; ``known``: of its parts."""
+    return identity(narrow(plan), known)
 
 
 def in_one_order(plan: n.Plan) -> n.Plan:

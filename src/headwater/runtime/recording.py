@@ -15,8 +15,9 @@ from attrs import define, field
 from headwater.errors import HeadwaterError, InputError
 from headwater.model.delta import Delta
 from headwater.model.element import Adjust, Insert, Stable
-from headwater.model.schema import Schema, sql_name
+from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
+from headwater.model.types import sql_name
 from headwater.model.validity import StreamValidator
 from headwater.runtime.json_values import Decode, WrongValueError, decoder
 from headwater.sources.conform import UnfitError, find_column

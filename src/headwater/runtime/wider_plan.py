@@ -16,9 +16,13 @@ import pyarrow as pa
 from attrs import evolve
 
 from headwater.algebra import nodes as n
-from headwater.algebra.expressions import plain_column, quoted, tokens
-from headwater.language.types import duckdb_name
-from headwater.model.schema import Schema, sql_name
+from headwater.expressions.casts import cast_text
+from headwater.expressions.nodes import Call, Cast, Column, Expression, Literal, UserCall
+from headwater.expressions.nodes import Field as Struct
+from headwater.expressions.rewrite import plain_column, rewritten
+from headwater.expressions.text import to_text
+from headwater.model.schema import Schema
+from headwater.model.types import duckdb_name, sql_name
 from headwater.model.wider_types import has_float, holds_all_of
 from headwater.operators.aggregates.measures import ADDITIVE, HOLISTIC
 from headwater.runtime.plan_keys import narrow
@@ -26,12 +30,11 @@ from headwater.runtime.plan_keys import narrow
 _Types = Mapping[str, tuple[pa.DataType, pa.DataType]]
 """By column: its type before and now."""
 
-_WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
-_LOGIC = {"AND", "OR", "NOT", "IS", "NULL", "IN", "BETWEEN", "DISTINCT", "FROM", "TRUE", "FALSE"}
-_CHOICE = {"CASE", "WHEN", "THEN", "ELSE", "END", "COALESCE", "NULLIF", "GREATEST", "LEAST", "STRUCT_PACK"}
-_NUMBERS = {"ABS", "SIGN", "CAST", "AS", "DECIMAL", "DOUBLE", "VARCHAR", *_WHOLE}
-_COMPARISONS = {"=", "==", "<", ">", "<=", ">=", "<>", "!=", "(", ")", ",", ":="}
-_EXACT = {"+", "-", "*"}
+_LOGIC = {"and", "or", "not", "is null", "is true", "is false", "in", "between", "guarded and", "guarded or"}
+_COMPARISONS = {"=", "<", ">", "<=", ">=", "<>", "<=>", "is distinct from"}
+_CHOICE = {"coalesce", "nullif", "greatest", "least", "named_struct"}
+_EXACT = {"+", "-", "*", "negative", "abs", "sign"}
+_SAFE = _LOGIC | _COMPARISONS | _CHOICE
 
 
 class UnlikeError(Exception):
@@ -89,7 +92,7 @@ def _check_value(old: Any, new: Any, types: _Types) -> None:
     if type(old) is not type(new) and not isinstance(old, pa.DataType):
         raise UnlikeError
     match old:
-        case n.Scalar():
+        case Expression():
             _check_value(old.type, new.type, types)
             if old.functions != new.functions:
                 raise UnlikeError
@@ -123,100 +126,84 @@ def _check_aggregate(old: n.AggregateCall, new: n.AggregateCall, types: _Types) 
         raise UnlikeError(f'What "{old.function}" makes of a {sql_name(was)} it need not make of a {sql_name(now)}.')
 
 
-def _told(scalar: n.Scalar, types: _Types) -> str:
+def _told(scalar: Expression, types: _Types) -> str:
     pairs = [types[c] for c in scalar.columns if c in types]
     kinds = [f"{sql_name(was)} and {sql_name(now)}" for was, now in pairs if was != now]
     between = f" between {', '.join(dict.fromkeys(kinds))}" if kinds else ""
-    return f"The values of {scalar.sql} may differ{between}."
+    return f"The values of {to_text(scalar)} may differ{between}."
 
 
 # -- expressions ------------------------------------------------------------------------------------------------------
 
 
-def _is_exact(old: n.Scalar, new: n.Scalar, types: _Types) -> bool:
+def _is_exact(old: Expression, new: Expression, types: _Types) -> bool:
     """Has the new expression for each old row the value that the old one had?"""
     other = {c: types[c] for c in old.columns if c in types and types[c][0] != types[c][1]}
-    if old == new and not other:
+    if (old == new and not other) or (plain_column(old) is not None and plain_column(old) == plain_column(new)):
         return True
-    if plain_column(old) is not None and plain_column(old) == plain_column(new):
+    if _always_cast(old, other) == _always_cast(new, {}):
         return True
-    names = {quoted(c): duckdb_name(now) for c, (_, now) in other.items()}
-    had, has = _words(old), _words(new)
-    if _without_casts(had, names) == _without_casts(has, names) and _are_cast(had, names):
-        return True
-    whole = {quoted(c) for c, pair in types.items() if all(map(pa.types.is_integer, pair))}
-    return _alike(had, whole) == _alike(has, whole) and _is_harmless(new, [was for was, _ in other.values()], types)
+    return _alike(old) == _alike(new) and _is_harmless(new, [was for was, _ in other.values()], types)
 
 
-def _values(scalar: n.Scalar) -> list[str]:
+def _values(scalar: Expression) -> list[Expression]:
     """The columns and constants of which it is made: others make another query."""
-    return [token.text for token in tokens(scalar.sql) if token.kind in ("name", "number", "string")]
+    leaves = (e for e in scalar.walk() if isinstance(e, (Column, Literal)))
+    return [Column(e.name, pa.null()) if isinstance(e, Column) else e for e in leaves]
 
 
-def _words(scalar: n.Scalar) -> list[str]:
-    return [token.text for token in tokens(scalar.sql)]
+def _always_cast(scalar: Expression, other: _Types) -> Expression:
+    """With the columns that are only seen as what they are cast to, which they are now."""
 
-
-def _cast(words: Sequence[str], at: int) -> tuple[str, str, int] | None:
-    """(what, its type, where it ends) of ``CAST ( what AS type )`` that begins there, if it is of a single word."""
-    if [word.upper() for word in words[at : at + 2]] != ["CAST", "("] or words[at + 3 : at + 4] != ["AS"]:
+    def change(part: Expression) -> Expression | None:
+        match part:
+            case Cast(Column(name), type_) if name in other and other[name][1] == type_:
+                return Column(name, type_)
         return None
-    end = words.index(")", at + 4)
-    if "(" in words[at + 4 : end]:
-        end = words.index(")", end + 1)
-    return words[at + 2], "".join(words[at + 4 : end]), end + 1
+
+    return rewritten(scalar, change)
 
 
-def _without_casts(words: Sequence[str], types: Mapping[str, str]) -> list[str]:
-    """With columns that are cast to these types as they are."""
-    left, at = [], 0
-    while at < len(words):
-        found = _cast(words, at)
-        if found is not None and types.get(found[0]) == found[1]:
-            left.append(found[0])
-            at = found[2]
-        else:
-            left.append(words[at])
-            at += 1
-    return left
+def _alike(scalar: Expression) -> Expression:
+    """Without casts that leave a whole number the number that it is, and with one width for types of a kind."""
+    match scalar:
+        case Cast(Column() | Literal() as argument, type_) if _is_whole(argument.type) and _is_whole(type_):
+            return _alike(argument)
+        case Column(name):
+            return Column(name, pa.null())
+        case UserCall():
+            return scalar
+    changed = scalar.with_arguments(tuple(map(_alike, scalar.arguments)))
+    return evolve(changed, type=_widest(scalar.type))  # type: ignore[misc]
 
 
-def _are_cast(words: Sequence[str], types: Mapping[str, str]) -> bool:
-    """Do these columns occur only as what they are cast to?"""
-    casts = [found for at in range(len(words)) if (found := _cast(words, at)) and types.get(found[0]) == found[1]]
-    return len(casts) == sum(word in types for word in words)
+def _is_whole(type_: pa.DataType) -> bool:
+    return pa.types.is_integer(type_) or (pa.types.is_decimal(type_) and type_.scale == 0)
 
 
-def _alike(words: Sequence[str], whole: set[str]) -> list[str]:
-    """Without casts that leave a whole number the number that it is, and with one name for the types of such."""
-    left = list(words)
-    for at in range(len(left) - 1, -1, -1):  # from the innermost on
-        found = _cast(left, at)
-        if found is not None and (found[0] in whole or found[0].isdecimal()) and _is_whole(found[1]):
-            left[at : found[2]] = [found[0]]
-    for at, word in enumerate(left):
-        if word in _WHOLE:
-            left[at] = _WHOLE[-1]
-        elif word == "DECIMAL" and left[at + 1 : at + 2] == ["("]:
-            left[at + 2] = "digits"
-    return left
+def _widest(type_: pa.DataType) -> pa.DataType:
+    if pa.types.is_decimal(type_):
+        return pa.decimal128(38, type_.scale)
+    return pa.int64() if pa.types.is_integer(type_) else type_
 
 
-def _is_whole(type_: str) -> bool:
-    return type_ in _WHOLE or (type_.startswith("DECIMAL(") and type_.endswith(",0)"))
-
-
-def _is_harmless(scalar: n.Scalar, other: Sequence[pa.DataType], types: _Types) -> bool:
+def _is_harmless(scalar: Expression, other: Sequence[pa.DataType], types: _Types) -> bool:
     """Is it made only of what does not depend on how wide the types are that have changed?"""
-    listed = tokens(scalar.sql)
-    signs = {t.text for t in listed if t.kind == "sign"}
-    named = [*(t.text for t in listed[1:]), ""]
-    words = {t.text.upper() for t, after in zip(listed, named, strict=True) if t.kind == "word" and after != ":="}
+    parts = list(scalar.walk())
+    if any(isinstance(e, (UserCall, Struct)) for e in parts):
+        return False
+    calls = {e.name for e in parts if isinstance(e, Call)}
+    casts = [e for e in parts if isinstance(e, Cast)]
     if all(map(pa.types.is_integer, other)):
-        return signs <= _COMPARISONS | _EXACT | {"/", "%", "||"} and words <= _LOGIC | _CHOICE | _NUMBERS
+        return calls <= _SAFE | _EXACT | {"/", "%", "||"} and all(map(_is_plain, casts))
     if all(pa.types.is_integer(t) or pa.types.is_decimal(t) for t in other):
-        return signs <= _COMPARISONS | _EXACT and words <= _LOGIC | _CHOICE | _NUMBERS - {"DOUBLE", "VARCHAR"}
+        numbers = not any(pa.types.is_floating(e.type) or pa.types.is_string(e.type) for e in casts)
+        return calls <= _SAFE | _EXACT and all(map(_is_plain, casts)) and numbers
     # Of FLOATs only those are compared as what they are that meet no other type.
     alone = {types[c][0] for c in scalar.columns if c in types} == {pa.float32()}
-    plain = not any(t.kind in ("number", "string") for t in listed)
-    return alone and plain and signs <= _COMPARISONS and words <= _LOGIC | _CHOICE
+    return alone and calls <= _SAFE and not casts and not any(isinstance(e, Literal) for e in parts)
+
+
+def _is_plain(cast: Cast) -> bool:
+    """Does DuckDB convert it as it is, without anything around it?"""
+    return cast_text(cast.argument.type, cast.type) == f"CAST({{0}} AS {duckdb_name(cast.type)})"

@@ -13,9 +13,9 @@ from uuid import uuid4
 
 from attrs import evolve
 
-from headwater.algebra.plan_parsing import parse_plan
-from headwater.errors import SqlError
-from headwater.model.schema import parse_sql_type
+from headwater.algebra.plan_data import from_json
+from headwater.errors import StateError
+from headwater.model.types import parse_sql_type
 from headwater.model.wider_types import holds_all_of
 from headwater.operators.base import Operator
 from headwater.operators.rows.constant import ConstantOperator
@@ -41,13 +41,13 @@ def graphs_of(query: Running, kept: Mapping[str, Any]) -> tuple[Graph | None, Gr
     if not kept.get("plan"):  # an older checkpoint, or too long a text
         return None, now, ""
     try:
-        before = parse_plan(kept["plan"])
+        before = from_json(kept["plan"])
         check_wider(before, query.plan)  # first: what is made of a plan may call functions that it names
         was = graph_if(evolve(query, plan=before, parts=()))
         check_followers(was, now)
     except UnlikeError as problem:
         return None, now, str(problem) or _in_general(query, kept)
-    except SqlError:  # a plan that its text does not say all of
+    except StateError:  # of another version of the package
         return None, now, ""
     return was if root_key(was, query.name) == kept["key"] else None, now, ""
 

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from headwater.errors import InputError
-from headwater.model.schema import sql_name
+from headwater.model.types import sql_name
 from headwater.sinks.base import Guarantee, Output, Sink, Staged, Stager
 from headwater.sinks.folder import Folder
 from headwater.sinks.parts import TableStager, batches

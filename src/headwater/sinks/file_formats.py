@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from headwater.errors import InputError
 from headwater.model.arrays import view
-from headwater.model.schema import sql_name
+from headwater.model.types import sql_name
 
 _BATCH = 100_000
 
@@ -86,7 +86,7 @@ class JsonFormat(FileFormat):
     name, extension = "json", ".json"
 
     def write(self, table: pa.Table, stream: Any) -> None:
-        from headwater.operators.expression import connection
+        from headwater.expressions.connection import connection
 
         pairs = ", ".join(f"{_quoted(f.name)}: {_json(table.column(f.name), f)}" for f in table.schema)
         database = connection()

@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.expressions.connection import connection
 from headwater.language.text import closest
-from headwater.language.types import duckdb_name
 from headwater.model.arrays import BoolArray
-from headwater.model.schema import Field, Schema, sql_name
+from headwater.model.schema import Field, Schema
 from headwater.model.time import MICROSECONDS
-from headwater.operators.expression import connection
+from headwater.model.types import duckdb_name, sql_name
 from headwater.sources.columns import coalesce, joined, list_lengths, nulls, shortened, valid, where
 from headwater.sources.text_values import Parsed, parse_texts
 

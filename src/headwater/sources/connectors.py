@@ -12,7 +12,8 @@ from attrs import evolve
 from headwater.errors import InputError
 from headwater.language.catalog import Stream
 from headwater.language.text import did_you_mean
-from headwater.model.schema import Schema, sql_name
+from headwater.model.schema import Schema
+from headwater.model.types import sql_name
 from headwater.sources import arguments as kinds
 from headwater.sources.arguments import Arguments, Parameter
 from headwater.sources.base import Source

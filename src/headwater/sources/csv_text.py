@@ -11,7 +11,8 @@ from attrs import frozen
 from pyarrow import csv
 
 from headwater.model.arrays import Int64Array
-from headwater.model.schema import Schema, sql_name
+from headwater.model.schema import Schema
+from headwater.model.types import sql_name
 from headwater.sources.columns import coalesce, joined, shortened, valid
 from headwater.sources.conform import find_columns, first_reasons
 from headwater.sources.text_lines import TextLines, count_lines

@@ -9,8 +9,9 @@ import pyarrow as pa
 from attrs import evolve, field, frozen
 from pyarrow import json
 
-from headwater.model.schema import Field, Schema, sql_name
-from headwater.operators.expression import connection
+from headwater.expressions.connection import connection
+from headwater.model.schema import Field, Schema
+from headwater.model.types import sql_name
 from headwater.sources.columns import coalesce, nulls, valid, where
 from headwater.sources.conform import Conformed, conform, first_reasons
 from headwater.sources.csv_text import ParsedText

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from headwater.errors import StreamError
+from headwater.expressions.connection import connection, quote
 from headwater.language.put_aside import BAD_SCHEMA
-from headwater.model.schema import sql_type
-from headwater.operators.expression import connection, quote
+from headwater.model.types import sql_type
 from headwater.sources.base import BadRows
 
 PUSHED = "push"

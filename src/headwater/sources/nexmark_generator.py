@@ -14,7 +14,8 @@ import pyarrow as pa
 from attrs import frozen
 
 from headwater.model.arrays import Int64Array, UInt64Array
-from headwater.model.schema import Field, Schema, sql_type
+from headwater.model.schema import Field, Schema
+from headwater.model.types import sql_type
 from headwater.sources.columns import joined, lower
 
 PERSONS, AUCTIONS, BIDS = 1, 3, 46

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from headwater.errors import InputError
-from headwater.model.schema import Field, Schema, sql_name
+from headwater.model.schema import Field, Schema
+from headwater.model.types import sql_name
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType

@@ -13,9 +13,9 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from headwater.language.types import duckdb_name
+from headwater.expressions.connection import connection
 from headwater.model.arrays import BoolArray
-from headwater.operators.expression import connection
+from headwater.model.types import duckdb_name
 from headwater.sources import arguments
 from headwater.sources.columns import nulls, valid
 

@@ -46,12 +46,13 @@ from headwater.algebra.nodes import (
     ToPositiveNegative,
     Union,
 )
+from headwater.expressions.duckdb import to_duckdb
+from headwater.expressions.user_functions import Registry
 from headwater.model.delta import Delta
 from headwater.model.functions import UserFunction
 from headwater.model.history import History
 from headwater.model.time import INFINITY
 from headwater.operators.aggregates.measures import ADDITIVE, HOLISTIC
-from headwater.operators.user_functions import Registry
 from headwater.testing.shape import extent, grows_for_ever, sources
 
 Inputs = Mapping[str, Delta]
@@ -198,11 +199,11 @@ class _Query:
 
     @_sql.register
     def _(self, plan: Filter, below: str) -> str:
-        return f"SELECT * FROM {below} WHERE {plan.predicate.sql}"
+        return f"SELECT * FROM {below} WHERE {to_duckdb(plan.predicate)}"
 
     @_sql.register
     def _(self, plan: Project, below: str) -> str:
-        values = [f"CAST({e.sql} AS {duckdb_type(e.type)}) AS {_quote(n)}" for n, e in plan.expressions]
+        values = [f"CAST({to_duckdb(e)} AS {duckdb_type(e.type)}) AS {_quote(n)}" for n, e in plan.expressions]
         return f"SELECT {', '.join(['_t', *values])} FROM {below}"
 
     @_sql.register
@@ -217,7 +218,7 @@ class _Query:
     def _(self, plan: Join, left: str, right: str) -> str:
         tests = ["l._t = r._t", *(f'"l.{a}" = "r.{b}"' for a, b in plan.keys)]
         if plan.residual is not None:
-            tests.append(f"({plan.residual.sql})")
+            tests.append(f"({to_duckdb(plan.residual)})")
         sides = [_side(plan.left, left, "l"), _side(plan.right, right, "r")]
         chosen = [f'"l.{n}" AS {_quote(n)}' for n in plan.left.schema.names]
         if plan.kind in (JoinKind.SEMI, JoinKind.ANTI):

@@ -23,7 +23,6 @@ from headwater.algebra.nodes import (
     Project,
     RowWindow,
     Sample,
-    Scalar,
     SessionWindow,
     SetKind,
     SetOperation,
@@ -35,11 +34,14 @@ from headwater.algebra.nodes import (
     TopK,
     Union,
 )
-from headwater.model.schema import Schema, sql_name, sql_type
+from headwater.expressions.nodes import Call, Cast, Column, Expression, Literal
+from headwater.expressions.rewrite import column
+from headwater.language.expression_text import bind_text
+from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
+from headwater.model.types import sql_name, sql_type
 from headwater.testing.choices import Choices
 from headwater.testing.generate import DECIMAL, NUMBERS, PAIR, row
-from headwater.testing.oracle import duckdb_type
 from headwater.testing.shape import grows_for_ever
 
 _COMMON_TYPES = [sql_type(name) for name in ("BIGINT", "STRING", "DOUBLE", "BOOLEAN", "INT")]
@@ -90,41 +92,40 @@ def constant(choices: Choices, prefix: str = "") -> Constant:
 # -- expressions ----------------------------------------------------------------------------------------------------
 
 
-def predicate(choices: Choices, of: Schema) -> Scalar:
+def predicate(choices: Choices, of: Schema) -> Expression:
     """A BOOLEAN over one or two columns."""
     field = choices.pick(of.fields)
     name = quoted(field.name)
     literal = _LITERALS.get(field.type)
     if literal is None or choices.chance(15):
-        text, read = f"{name} IS NOT NULL", (field.name,)
+        text = f"{name} IS NOT NULL"
     elif field.type == pa.bool_():
-        text, read = choices.pick([name, f"NOT {name}"]), (field.name,)
+        text = choices.pick([name, f"NOT {name}"])
     else:
         others = [f for f in of if f.type == field.type and f.name != field.name]
         if others and choices.chance(30):
-            other = choices.pick(others).name
-            text, read = f"{name} <= {quoted(other)}", (field.name, other)
+            text = f"{name} <= {quoted(choices.pick(others).name)}"
         else:
-            text, read = f"{name} {choices.pick(['>=', '<', '<>', '='])} {literal}", (field.name,)
+            text = f"{name} {choices.pick(['>=', '<', '<>', '='])} {literal}"
     if choices.chance(15):
         text = f"({text}) OR {name} IS NULL"
-    return Scalar(text, pa.bool_(), read)
+    return bind_text(text, of)
 
 
-def expression(choices: Choices, of: Schema) -> Scalar:
+def expression(choices: Choices, of: Schema) -> Expression:
     """A column, or something simple made of one."""
     field = choices.pick(of.fields)
-    name, read = quoted(field.name), (field.name,)
+    name = quoted(field.name)
     if choices.chance(50):
-        return Scalar(name, field.type, read)
+        return column(field)
     if pa.types.is_integer(field.type):
         text = choices.pick([f"{name} + 1", f"{name} % 2", f"-{name}", f"coalesce({name}, 7)"])
-        return Scalar(f"CAST({text} AS {sql_name(field.type)})", field.type, read)
+        return bind_text(f"CAST({text} AS {sql_name(field.type)})", of)
     if field.type == pa.float64():
-        return Scalar(choices.pick([f"{name} * 2.0", f"coalesce({name}, 0.0)"]), field.type, read)
+        return bind_text(choices.pick([f"{name} * 2.0", f"coalesce({name}, 0.0)"]), of)
     if field.type == pa.string():
-        return Scalar(choices.pick([f"{name} || 'x'", f"upper({name})", f"coalesce({name}, 'n')"]), field.type, read)
-    return Scalar(f"{name} IS NULL", pa.bool_(), read)
+        return bind_text(choices.pick([f"{name} || 'x'", f"upper({name})", f"coalesce({name}, 'n')"]), of)
+    return bind_text(f"{name} IS NULL", of)
 
 
 def project(choices: Choices, plan: Plan) -> Project:
@@ -138,12 +139,9 @@ def conform(choices: Choices, plan: Plan, like: Schema) -> Plan:
         return plan
     chosen = []
     for field in like:
-        fitting = [f.name for f in plan.schema if f.type == field.type]
-        if fitting:
-            name = choices.pick(fitting)
-            chosen.append((field.name, Scalar(quoted(name), field.type, (name,))))
-        else:
-            chosen.append((field.name, Scalar(f"CAST(NULL AS {duckdb_type(field.type)})", field.type)))
+        fitting = [f for f in plan.schema if f.type == field.type]
+        missing = Cast(Literal(None, pa.null()), field.type)
+        chosen.append((field.name, column(choices.pick(fitting)) if fitting else missing))
     return Project(plan, tuple(chosen))
 
 
@@ -167,18 +165,18 @@ def join(choices: Choices, left: Plan, right: Plan, *, kind: JoinKind | None = N
         keys = tuple(dict.fromkeys(choices.pick(pairs) for _ in range(choices.pick([1, 1, 2]))))
     if how in ("theta", "both"):
         a, b = choices.pick(pairs)
-        text = f'"l.{a}" {choices.pick(["<", "<=", "<>"])} "r.{b}"'
-        residual = Scalar(text, pa.bool_(), (f"l.{a}", f"r.{b}"))
+        sides = Column(f"l.{a}", left.schema.field(a).type), Column(f"r.{b}", right.schema.field(b).type)
+        residual = Call(choices.pick(["<", "<=", "<>"]), sides, pa.bool_())
     return Join(left, right, kind, keys, residual)
 
 
 def _prefixed(plan: Plan, prefix: str) -> Project:
-    return Project(plan, tuple((prefix + f.name, Scalar(quoted(f.name), f.type, (f.name,))) for f in plan.schema))
+    return Project(plan, tuple((prefix + f.name, column(f)) for f in plan.schema))
 
 
 def _with_constant(plan: Plan, name: str) -> Project:
-    kept = tuple((f.name, Scalar(quoted(f.name), f.type, (f.name,))) for f in plan.schema)
-    return Project(plan, (*kept, (name, Scalar("CAST(1 AS BIGINT)", pa.int64()))))
+    kept = tuple((f.name, column(f)) for f in plan.schema)
+    return Project(plan, (*kept, (name, Cast(Literal("1", pa.int32()), pa.int64()))))
 
 
 def call(choices: Choices, of: Schema, output: str, functions: Sequence[str] | None = None) -> AggregateCall:

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 import pyarrow as pa
 from attrs import evolve
 
-from headwater.algebra.nodes import AggregateCall, Plan, Scalar, Source
+from headwater.algebra.nodes import AggregateCall, Plan, Source
 from headwater.errors import StreamError
+from headwater.expressions.nodes import Expression
+from headwater.expressions.text import to_text
 from headwater.model.element import Element
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
@@ -97,8 +99,8 @@ def _fields(plan: Plan) -> Iterator[str]:
 
 
 def _text(value: object) -> str:
-    if isinstance(value, Scalar):
-        return value.sql
+    if isinstance(value, Expression):
+        return to_text(value)
     if isinstance(value, AggregateCall):
         distinct = "DISTINCT " if value.distinct else ""
         taken = f" FILTER {value.filter}" if value.filter else ""

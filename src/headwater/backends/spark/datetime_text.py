@@ -6,7 +6,7 @@ import re
 
 import pyarrow as pa
 
-from headwater.backends.spark.spark_values import NotNativeError, literal
+from headwater.expressions.spark_values import NotNativeError, literal
 
 _PIECES = re.compile(r"%-?[A-Za-z%]|[^%]+|%", re.DOTALL)
 _LETTERS = {

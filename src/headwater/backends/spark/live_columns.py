@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headwater.algebra import nodes as n
+from headwater.expressions.nodes import Expression
 
 
 def read_columns(plan: n.Plan) -> dict[n.Plan, frozenset[str]]:
@@ -44,5 +45,5 @@ def _needs(plan: n.Plan, wanted: frozenset[str]) -> list[frozenset[str]]:
     return [frozenset(child.schema.names) for child in plan.inputs]
 
 
-def _known(scalar: n.Scalar, below: n.Plan) -> frozenset[str]:
+def _known(scalar: Expression, below: n.Plan) -> frozenset[str]:
     return frozenset(scalar.columns) & frozenset(below.schema.names)

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from headwater.algebra.nodes import Plan
-from headwater.backends.spark.expressions import suits
+from headwater.backends.spark.session import suits
 from headwater.backends.spark.native_parts import NativePart
 from headwater.backends.spark.native_rows import KEPT, SEEN, BatchText, selected
-from headwater.backends.spark.spark_values import quoted
+from headwater.expressions.spark_values import quoted
 from headwater.clock.seen import Seen
 from headwater.model.schema import END, START
 from headwater.model.time import BEGINNING, INFINITY

@@ -14,9 +14,10 @@ import pyarrow as pa
 
 from headwater.algebra import nodes as n
 from headwater.algebra.properties import is_chronon
-from headwater.backends.spark.expressions import to_spark
+from headwater.expressions.spark import to_spark
 from headwater.backends.spark.live_columns import read_columns
-from headwater.backends.spark.spark_values import NotNativeError, spark_type
+from headwater.expressions.spark_values import NotNativeError, spark_type
+from headwater.expressions.rewrite import column
 from headwater.model.schema import RESERVED, START, Schema
 from headwater.operators.base import Operator
 from headwater.operators.rows.granularity import GranularityOperator
@@ -92,16 +93,11 @@ def narrowed(plan: n.Plan, wanted: frozenset[str]) -> n.Plan:
         names = [min(plan.schema, key=lambda f: _width(f.type)).name] if len(plan.schema) else []
     if len(names) == len(plan.schema):
         return plan
-    return n.Project(plan, tuple((f.name, _column(f.name, f.type)) for f in plan.schema.select(names)))
+    return n.Project(plan, tuple((f.name, column(f)) for f in plan.schema.select(names)))
 
 
 def _width(type_: pa.DataType) -> int:
     return type_.bit_width if pa.types.is_primitive(type_) else 1_000
-
-
-def _column(name: str, type_: pa.DataType) -> n.Scalar:
-    escaped = name.replace('"', '""')
-    return n.Scalar(f'"{escaped}"', type_, (name,))
 
 
 def is_row_wise(plan: n.Plan, streams: Collection[str]) -> bool:
@@ -112,9 +108,9 @@ def is_row_wise(plan: n.Plan, streams: Collection[str]) -> bool:
         case n.Source(name=name, chronons=chronons, revisable=revisable):
             return name in streams and chronons and not revisable
         case n.Filter(input=below, predicate=predicate):
-            return is_row_wise(below, streams) and to_spark(predicate, below.schema) is not None
+            return is_row_wise(below, streams) and to_spark(predicate) is not None
         case n.Project(input=below, expressions=expressions):
-            return is_row_wise(below, streams) and all(to_spark(e, below.schema) is not None for _, e in expressions)
+            return is_row_wise(below, streams) and all(to_spark(e) is not None for _, e in expressions)
         case n.TimeWindow(input=below) | n.Stamp(input=below):
             return is_row_wise(below, streams) and is_chronon(below)
         case n.Granularity(input=below):

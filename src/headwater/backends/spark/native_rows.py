@@ -15,10 +15,12 @@ import pyarrow as pa
 from attrs import frozen
 
 from headwater.algebra import nodes as n
-from headwater.backends.spark.expressions import suits, to_spark
+from headwater.backends.spark.session import suits
+from headwater.expressions.spark import to_spark
 from headwater.backends.spark.native_parts import CARRIED, NativePart
-from headwater.backends.spark.spark_values import literal, quoted
+from headwater.expressions.spark_values import literal, quoted
 from headwater.clock.seen import Seen
+from headwater.expressions.nodes import Expression
 from headwater.model.arrays import int64_values
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
@@ -168,12 +170,12 @@ class BatchText:
             kept, values = KEPT, [quoted(name) for name in step.inputs[0].schema.names]
             match step:
                 case n.Filter(input=below, predicate=predicate):
-                    passes = f"coalesce({_text(predicate, below.schema)}, FALSE)"
+                    passes = f"coalesce({_text(predicate)}, FALSE)"
                     kept = f"CASE WHEN {KEPT} THEN {passes} ELSE FALSE END AS {KEPT}"
                 case n.Stamp():
                     values.append(SEEN)
                 case n.Project(input=below, expressions=expressions):
-                    values = [_guarded(_text(scalar, below.schema), below.schema) for _, scalar in expressions]
+                    values = [_guarded(_text(scalar), below.schema) for _, scalar in expressions]
             known = {quoted(name): text for name, text in origin.items()} | {SEEN: SEEN}
             origin = {name: known[v] for name, v in zip(step.schema.names, values, strict=True) if v in known}
             self.select([*self.carried, kept, *aliased(values, step.schema.names)])
@@ -244,8 +246,8 @@ def _guarded(text: str, schema: Schema) -> str:
     return text if text in map(quoted, schema.names) else f"CASE WHEN {KEPT} THEN {text} END"
 
 
-def _text(scalar: n.Scalar, schema: Schema) -> str:
-    text = to_spark(scalar, schema)
+def _text(scalar: Expression) -> str:
+    text = to_spark(scalar)
     assert text is not None, "parts are native"
     return text
 

@@ -22,6 +22,7 @@ from headwater.backends.spark.java import find_java, home_for_spark
 from headwater.backends.spark.lost import forget_spark, has_ended, tell_once
 from headwater.backends.spark.sealed_errors import Seal
 from headwater.errors import HeadwaterError, InputError
+from headwater.expressions.spark import SETTINGS
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -330,3 +331,8 @@ def _await_executors(context: SparkContext, *, quiet: float = 1.0, patience: flo
             f'no executor came up within {patience:.0f} seconds on "{context.master}"',
             hint="Look at the cluster: are its workers alive, and do they have free cores and memory?",
         )
+
+
+def suits(session: SparkSession) -> bool:
+    """Do expressions mean in this session what they must?"""
+    return all(str(session.conf.get(name)).upper() == value.upper() for name, value in SETTINGS.items())

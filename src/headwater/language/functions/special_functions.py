@@ -10,6 +10,7 @@ from attrs import frozen
 from sqlglot import exp
 
 from headwater.errors import SqlError
+from headwater.expressions.levenshtein import LEVENSHTEIN
 from headwater.language.arithmetic import meeting, remainder, spark_operands
 from headwater.language.casts import as_date, cast_text
 from headwater.language.functions.datetime_patterns import translated
@@ -19,7 +20,6 @@ from headwater.language.rendering import Template
 from headwater.language.scope import Bound
 from headwater.language.text import closest
 from headwater.language.types import is_temporal, shown
-from headwater.operators.levenshtein import LEVENSHTEIN
 
 
 class Binder(Protocol):

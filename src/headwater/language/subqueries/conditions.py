@@ -5,22 +5,16 @@ from __future__ import annotations
 from attrs import evolve, frozen
 from sqlglot import exp
 
-NEGATED: dict[type[exp.Expr], type[exp.Expr]] = {
-    exp.EQ: exp.NEQ,
-    exp.NEQ: exp.EQ,
-    exp.LT: exp.GTE,
-    exp.GTE: exp.LT,
-    exp.GT: exp.LTE,
-    exp.LTE: exp.GT,
+COMPARISONS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.GTE: ">=",
+    exp.GT: ">",
+    exp.LTE: "<=",
 }
-_FLIPPED: dict[type[exp.Expr], type[exp.Expr]] = {
-    exp.EQ: exp.EQ,
-    exp.NEQ: exp.NEQ,
-    exp.LT: exp.GT,
-    exp.GT: exp.LT,
-    exp.LTE: exp.GTE,
-    exp.GTE: exp.LTE,
-}
+NEGATED = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_FLIPPED = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _QUANTIFIED = (exp.Any, exp.All)
 _QUERIES = (exp.Query, exp.Subquery)
 
@@ -35,7 +29,7 @@ class Condition:
     query: exp.Expr
     outer: tuple[exp.Expr, ...] = ()
     """What the columns of the sub-query are compared with."""
-    operator: type[exp.Expr] = exp.EQ
+    operator: str = "="
     negated: bool = False
     """Only for EXISTS and IN; elsewhere another operator says it."""
 
@@ -63,15 +57,15 @@ def recognise(node: exp.Expr) -> Condition | None:
             return Condition("EXISTS", node, node.this)
         case exp.In() if node.args.get("query"):
             return Condition("IN", node, node.args["query"], _operands(node.this))
-    if type(node) not in NEGATED:
+    if type(node) not in COMPARISONS:
         return None
-    left, right, operator = node.this, node.expression, type(node)
+    left, right, operator = node.this, node.expression, COMPARISONS[type(node)]
     if isinstance(left, (*_QUANTIFIED, exp.Subquery)) and not isinstance(right, (*_QUANTIFIED, exp.Subquery)):
         left, right, operator = right, left, _FLIPPED[operator]
     if isinstance(right, _QUANTIFIED) and isinstance(right.this, _QUERIES):
         kind = type(right).__name__.upper()
         # = ANY and <> ALL are IN and NOT IN, and computed as these.
-        if (kind, operator) in (("ANY", exp.EQ), ("ALL", exp.NEQ)):
+        if (kind, operator) in (("ANY", "="), ("ALL", "<>")):
             return Condition("IN", node, right.this, _operands(left), negated=kind == "ALL")
         return Condition(kind, node, right.this, _operands(left), operator)
     if isinstance(right, exp.Subquery):

@@ -12,17 +12,17 @@ from typing import NamedTuple, cast
 import numpy as np
 import pyarrow as pa
 
+from headwater.expressions.nodes import Expression
+from headwater.expressions.text import to_text
 from headwater.kernels.directory import build_directory, find_first
 from headwater.kernels.join import match_overlapping
 from headwater.kernels.sort import sort_by_key
 from headwater.model.arrays import BoolArray, Int64Array
 from headwater.model.delta import Delta
-from headwater.model.functions import UserFunction
 from headwater.model.identity import Identity, identify, is_recoverable
 from headwater.model.schema import Field, Schema
 from headwater.model.time import BEGINNING
 from headwater.operators.base import Frontiers, Inputs, Operator, Portions, Step, at_once
-from headwater.operators.expression import referenced
 from headwater.operators.rows.condition import Condition
 from headwater.state.buckets import ExpiryBuckets
 from headwater.state.columns import Columns, concat_column, is_constant, take_column
@@ -104,24 +104,23 @@ class JoinOperator(Operator):
         left: Schema,
         right: Schema,
         keys: Sequence[tuple[str, str]],
-        residual: str | None = None,
+        residual: Expression | None = None,
         *,
         speculative: bool = False,  # makes no difference here; all joins are made alike
         revisable: bool = True,
         left_only: bool = False,
-        functions: Sequence[UserFunction] = (),
     ) -> None:
         self._inputs = left, right
         self._shown = [(of, i) for of in ((0,) if left_only else (0, 1)) for i in range(len(self._inputs[of]))]
         self.schema = Schema(tuple(self._inputs[of].fields[i] for of, i in self._shown))
         self._keys = tuple(a for a, _ in keys), tuple(b for _, b in keys)
-        self._residual_sql, self._revisable = residual, revisable
+        self._predicate, self._revisable = residual, revisable
         types = [tuple(side.field(n).type for n in names) for side, names in zip(self._inputs, self._keys, strict=True)]
         assert all(map(_comparable, *types)), "keys are cast to one type before the join"
         # An exact key is not stored: where it matched, the other side has the same value.
         exact = len(keys) == 1 and all(is_recoverable(t) and not pa.types.is_floating(t[0]) for t in types)
         self._exact = tuple(side.index(n[0]) if exact else -1 for side, n in zip(self._inputs, self._keys, strict=True))
-        self._residual = self._bind(residual, functions) if residual is not None else None
+        self._residual = self._bind(residual) if residual is not None else None
         needed = {*self._shown, *(self._residual[1] if self._residual is not None else ())}
         # The payload columns that the state keeps.
         self._stored = tuple(
@@ -135,7 +134,7 @@ class JoinOperator(Operator):
 
     def describe(self) -> dict[str, object]:
         keys = " AND ".join(f"{a} = {b}" for a, b in zip(*self._keys, strict=True))
-        return {"keys": keys, "residual": self._residual_sql}
+        return {"keys": keys, "residual": to_text(self._predicate) if self._predicate is not None else None}
 
     def routing(self) -> tuple[tuple[str, ...] | None, ...]:
         return self._keys
@@ -247,9 +246,9 @@ class JoinOperator(Operator):
 
     # -- residual ---------------------------------------------------------------------------------------------------
 
-    def _bind(self, sql: str, functions: Sequence[UserFunction]) -> tuple[Condition, list[tuple[int, int]]]:
+    def _bind(self, residual: Expression) -> tuple[Condition, list[tuple[int, int]]]:
         """The residual over only those columns that it reads, and which these are."""
-        read = set(referenced(sql))
+        read = set(residual.columns)
         fields: list[Field] = []
         places: list[tuple[int, int]] = []
         for of, side in enumerate(self._inputs):
@@ -258,7 +257,7 @@ class JoinOperator(Operator):
                 if name in read:
                     fields.append(Field(name, field.type))
                     places.append((of, i))
-        return Condition(Schema(tuple(fields)), sql, functions), places
+        return Condition(Schema(tuple(fields)), residual), places
 
     def _filter(self, side: int, arrived: _Arrived, block: list[_Pairs]) -> list[_Pairs]:
         """The pairs for which the residual is true (not NULL)."""

@@ -19,8 +19,9 @@ from typing import Any
 import pyarrow as pa
 from attrs import evolve
 
+from headwater.expressions.nodes import Expression
+from headwater.expressions.text import to_text
 from headwater.model.delta import Delta
-from headwater.model.functions import UserFunction
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING
 from headwater.operators.base import Frontiers, Inputs, Operator, Portions, Routing, Step, at_once
@@ -58,7 +59,7 @@ class _MatchingOperator(Operator):
 
     arity = 2
 
-    def __init__(self, left: Schema, right: Schema, keys: Keys, residual: str | None, kind: str) -> None:
+    def __init__(self, left: Schema, right: Schema, keys: Keys, residual: Expression | None, kind: str) -> None:
         self._inputs, self.kind, self._residual = (left, right), kind, residual
         self._keys = tuple(a for a, _ in keys), tuple(b for _, b in keys)
         self._parts: list[Operator] = []
@@ -70,7 +71,7 @@ class _MatchingOperator(Operator):
 
     def describe(self) -> dict[str, object]:
         keys = " AND ".join(f"{a} = {b}" for a, b in zip(*self._keys, strict=True))
-        return {"kind": self.kind, "keys": keys, "residual": self._residual}
+        return {"kind": self.kind, "keys": keys, "residual": to_text(self._residual) if self._residual is not None else None}
 
     def routing(self) -> tuple[tuple[str, ...] | None, ...]:
         return self._keys
@@ -135,13 +136,12 @@ class SemiJoinOperator(_MatchingOperator):
         left: Schema,
         right: Schema,
         keys: Keys,
-        residual: str | None = None,
+        residual: Expression | None = None,
         *,
         kind: str = "semi",
         speculative: bool = False,
         hold: bool = True,
         revisable: bool = True,
-        functions: Sequence[UserFunction] = (),
     ) -> None:
         super().__init__(left, right, keys, residual, kind)
         self.schema = left
@@ -150,7 +150,7 @@ class SemiJoinOperator(_MatchingOperator):
             right = right.select(dict.fromkeys(self._keys[1]))
             self._distinct = CountSweepOperator(right, "distinct", speculative=speculative, hold=False)
         revised = revisable or self._distinct is not None
-        self._join = JoinOperator(left, right, keys, residual, revisable=revised, left_only=True, functions=functions)
+        self._join = JoinOperator(left, right, keys, residual, revisable=revised, left_only=True)
         self._count: CountSweepOperator | None = None
         if kind == "anti" or self._distinct is None:
             count = "semi" if kind == "semi" else "strict difference"
@@ -209,13 +209,12 @@ class OuterJoinOperator(_MatchingOperator):
         left: Schema,
         right: Schema,
         keys: Keys,
-        residual: str | None = None,
+        residual: Expression | None = None,
         *,
         kind: str = "left",
         speculative: bool = False,
         hold: bool = True,
         revisable: bool = True,
-        functions: Sequence[UserFunction] = (),
     ) -> None:
         super().__init__(left, right, keys, residual, kind)
         outer = {"left": (0,), "right": (1,), "full": (0, 1)}[kind]
@@ -225,7 +224,7 @@ class OuterJoinOperator(_MatchingOperator):
             for field in schema
         ]
         self.schema = Schema(tuple(fields))
-        self._join = JoinOperator(left, right, keys, residual, revisable=revisable, functions=functions)
+        self._join = JoinOperator(left, right, keys, residual, revisable=revisable)
         self._counts = {
             side: CountSweepOperator(self._inputs[side], "strict difference", speculative=speculative, hold=hold)
             for side in outer

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.errors import HeadwaterError
+from headwater.expressions.evaluation import Expressions
+from headwater.expressions.nodes import Expression
+from headwater.expressions.rewrite import conjuncts
 from headwater.model.arrays import BoolArray, Int64Array
-from headwater.model.expression_text import conditions
-from headwater.model.functions import UserFunction
 from headwater.model.schema import Schema
-from headwater.operators.expression import Expressions
 
 _NO, _YES, _FAILED = range(3)
 
@@ -26,9 +26,9 @@ _NO, _YES, _FAILED = range(3)
 class Condition:
     """A predicate over the columns of a schema."""
 
-    def __init__(self, schema: Schema, sql: str, functions: Sequence[UserFunction] = ()) -> None:
-        self._schema, self._sql, self._functions = schema, sql, functions
-        self._whole = Expressions(schema, [sql], [pa.bool_()], functions)
+    def __init__(self, schema: Schema, predicate: Expression) -> None:
+        self._schema, self._predicate = schema, predicate
+        self._whole = Expressions(schema, [predicate])
         self._parts: list[Expressions] = []
         """Its conditions one by one, once the whole has failed: those that have failed last."""
 
@@ -38,10 +38,10 @@ class Condition:
             try:
                 return _true(self._whole, columns, rows)
             except HeadwaterError:
-                listed = conditions(self._sql)
+                listed = conjuncts(self._predicate)
                 if len(listed) == 1:
                     raise
-                self._parts = [Expressions(self._schema, [c], [pa.bool_()], self._functions) for c in listed]
+                self._parts = [Expressions(self._schema, [c]) for c in listed]
         result = np.zeros(rows, np.bool_)
         result[self._one_by_one(columns, rows)] = True
         return result

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
-from headwater.model.functions import UserFunction
+from headwater.expressions.nodes import Expression
+from headwater.expressions.text import to_text
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING
 from headwater.operators.base import Frontiers, Inputs, Operator, Step
@@ -23,9 +23,9 @@ class FilterOperator(Operator):
 
     name: ClassVar[str] = "filter"
 
-    def __init__(self, schema: Schema, predicate: str, functions: Sequence[UserFunction] = ()) -> None:
+    def __init__(self, schema: Schema, predicate: Expression) -> None:
         self.schema, self.predicate = schema, predicate
-        self._condition = Condition(schema, predicate, functions)
+        self._condition = Condition(schema, predicate)
 
     def routing(self) -> tuple[tuple[str, ...] | None, ...]:
         return (None,)
@@ -37,4 +37,4 @@ class FilterOperator(Operator):
         return Step(delta.filter(self._condition.holds(delta.columns, len(delta))), frontiers[0])
 
     def describe(self) -> dict[str, object]:
-        return {"predicate": self.predicate}
+        return {"predicate": to_text(self.predicate)}

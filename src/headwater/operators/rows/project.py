@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from headwater.model.functions import UserFunction
+from headwater.expressions.evaluation import Expressions
+from headwater.expressions.nodes import Expression
+from headwater.expressions.text import to_text
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING
 from headwater.operators.base import Frontiers, Inputs, Operator, Step
-from headwater.operators.expression import Expressions
 
 
 class ProjectOperator(Operator):
@@ -23,15 +24,9 @@ class ProjectOperator(Operator):
 
     name: ClassVar[str] = "project"
 
-    def __init__(
-        self,
-        input_schema: Schema,
-        output_schema: Schema,
-        sqls: Sequence[str],
-        functions: Sequence[UserFunction] = (),
-    ) -> None:
-        self.schema, self.sqls = output_schema, tuple(sqls)
-        self._expressions = Expressions(input_schema, self.sqls, output_schema.types, functions)
+    def __init__(self, input_schema: Schema, output_schema: Schema, expressions: Sequence[Expression]) -> None:
+        self.schema = output_schema
+        self._expressions = Expressions(input_schema, expressions, output_schema.types)
 
     def routing(self) -> tuple[tuple[str, ...] | None, ...]:
         return (None,)
@@ -46,4 +41,4 @@ class ProjectOperator(Operator):
         return {before: after for after, before in self._expressions.direct(self.schema.names).items()}
 
     def describe(self) -> dict[str, object]:
-        return {"columns": dict(zip(self.schema.names, self.sqls, strict=True))}
+        return {"columns": dict(zip(self.schema.names, map(to_text, self._expressions.expressions), strict=True))}

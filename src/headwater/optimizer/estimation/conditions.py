@@ -1,13 +1,11 @@
-"""The text of a predicate as a small tree of conditions: what estimates need to know of it, and no more."""
+"""A predicate as a small tree of conditions: what estimates need to know of it, and no more."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
-from itertools import pairwise
 from typing import NamedTuple
 
-from headwater.algebra.expressions import Token, tokens
+from headwater.expressions.nodes import Call, Case, Cast, Column, Expression, Literal
 
 
 class Condition(NamedTuple):
@@ -24,146 +22,55 @@ class Condition(NamedTuple):
     """Is it about the columns themselves, not about something computed from them?"""
 
 
-_ALWAYS, _NEVER, _NEITHER = Condition("always"), Condition("never"), Condition("neither")
-_COMPARISONS = {"=": "equal", "==": "equal", "<>": "differs", "!=": "differs"}
-_COMPARISONS |= dict.fromkeys(("<", "<=", ">", ">="), "range")
-_PATTERNS = ("LIKE", "ILIKE", "GLOB", "SIMILAR")
-_SEARCHES = ("CONTAINS", "STARTS_WITH", "ENDS_WITH", "PREFIX", "SUFFIX", "REGEXP_MATCHES")
+_SEARCHES = ("like", "ilike", "rlike", "contains", "startswith", "endswith", "regexp_like")
+_CONSTANTS = {"TRUE": Condition("always"), "FALSE": Condition("never"), None: Condition("neither")}
 
 
 @lru_cache(maxsize=4096)
-def read(sql: str) -> Condition:
-    """The conditions of a predicate's text."""
-    return _read(tokens(sql))
+def read(predicate: Expression) -> Condition:
+    """The conditions of a predicate."""
+    columns, plain = predicate.columns, all(map(_is_plain, predicate.arguments))
+    match predicate:
+        case Column():
+            return Condition("truth", columns)
+        case Literal(text):
+            return _CONSTANTS.get(text, Condition("unknown"))
+        case Call("and" | "or" | "guarded and" | "guarded or" as name, arguments):
+            return Condition(name.removeprefix("guarded "), parts=tuple(map(read, arguments)))
+        case Call("not", (argument,)):
+            return _negated(read(argument))
+        case Call("<>", arguments):
+            return _negated(read(Call("=", arguments, predicate.type)))
+        case Call("is distinct from", arguments):
+            return _negated(read(Call("<=>", arguments, predicate.type)))
+        case Call("=", (Call("%", (_, Literal() as divisor)), _)) if isinstance(divisor.value, int) and divisor.value:
+            return Condition("remainder", columns, options=divisor.value)
+        case Call("=" | "<" | "<=" | ">" | ">=" as name):
+            return Condition("equal" if name == "=" else "range", columns, plain=plain)
+        case Call("<=>"):
+            return Condition("same", columns, plain=False)
+        case Call("is null"):
+            return Condition("null", columns, plain=plain)
+        case Call("is true", (argument,)):
+            return read(argument)
+        case Call("is false", (argument,)):
+            return _negated(read(argument))
+        case Call("between", (value, *_)):
+            side = Condition("range", value.columns, plain=_is_plain(value))
+            return Condition("and", parts=(side, side))
+        case Call("in", (value, *options)):
+            return Condition("in", value.columns, options=len(options), plain=_is_plain(value))
+        case Call(name, (value, *_)) if name in _SEARCHES:
+            return Condition("like", columns, plain=_is_plain(value))
+    return Condition("unknown", columns)
 
 
-def _read(listed: Sequence[Token]) -> Condition:
-    while len(listed) > 2 and listed[0].text == "(" and _close(listed, 0) == len(listed) - 1:
-        listed = listed[1:-1]
-    for word, kind in (("OR", "or"), ("AND", "and")):
-        pieces = _pieces(listed, word)
-        if len(pieces) > 1:
-            return Condition(kind, parts=tuple(map(_read, pieces)))
-    if listed and listed[0].is_word("NOT"):
-        return Condition("not", parts=(_read(listed[1:]),))
-    return _comparison(listed)
+def _negated(condition: Condition) -> Condition:
+    return Condition("not", parts=(condition,))
 
 
-def _close(listed: Sequence[Token], opening: int) -> int:
-    """Where the parenthesis that opens there closes (or the end)."""
-    depth = 0
-    for i in range(opening, len(listed)):
-        depth += _step(listed[i])
-        if depth == 0:
-            return i
-    return len(listed) - 1
-
-
-def _step(token: Token) -> int:
-    """+1 where something opens, -1 where it closes: parentheses of all kinds and CASE … END."""
-    if token.kind == "sign":
-        return (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
-    return token.is_word("CASE") - token.is_word("END")
-
-
-def _outside(listed: Sequence[Token]) -> list[int]:
-    """The places of the tokens that stand in no parentheses and in no CASE."""
-    depth, places = 0, []
-    for i, token in enumerate(listed):
-        step = _step(token)
-        if depth == 0 and step == 0:
-            places.append(i)
-        depth += step
-    return places
-
-
-def _pieces(listed: Sequence[Token], word: str) -> list[Sequence[Token]]:
-    """Cut at a word outside of parentheses; the AND of a BETWEEN is not one."""
-    pieces, start, between = [], 0, 0
-    for i in _outside(listed):
-        if listed[i].is_word("BETWEEN"):
-            between += 1
-        elif listed[i].is_word("AND") and between:
-            between -= 1
-        elif listed[i].is_word(word):
-            pieces.append(listed[start:i])
-            start = i + 1
-    return [*pieces, listed[start:]]
-
-
-def _comparison(listed: Sequence[Token]) -> Condition:
-    """One condition without AND, OR and NOT around it."""
-    if len(listed) == 1:
-        return _single(listed[0])
-    for i in _outside(listed):
-        token = listed[i]
-        if token.kind == "sign" and token.text in _COMPARISONS:
-            return _compared(_COMPARISONS[token.text], listed[:i], listed[i + 1 :])
-        if token.is_word("IS"):
-            return _is(listed[:i], listed[i + 1 :])
-        if token.is_word("IN", "BETWEEN", *_PATTERNS):
-            negated = i > 0 and listed[i - 1].is_word("NOT")
-            found = _searched(token.text.upper(), listed[: i - negated], listed[i + 1 :])
-            return Condition("not", parts=(found,)) if negated else found
-    if listed and listed[0].is_word(*_SEARCHES):
-        return Condition("like", _columns(listed))
-    return Condition("unknown", _columns(listed))
-
-
-def _single(token: Token) -> Condition:
-    if token.kind == "name":
-        return Condition("truth", (token.name,))
-    if token.is_word("TRUE", "FALSE"):
-        return _ALWAYS if token.is_word("TRUE") else _NEVER
-    return _NEITHER if token.is_word("NULL") else Condition("unknown")
-
-
-def _columns(listed: Sequence[Token]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(t.name for t in listed if t.kind == "name"))
-
-
-def _is_plain(listed: Sequence[Token]) -> bool:
+def _is_plain(expression: Expression) -> bool:
     """A column, perhaps cast, or a constant."""
-    while len(listed) > 2 and listed[0].text == "(" and _close(listed, 0) == len(listed) - 1:
-        listed = listed[1:-1]
-    if len(listed) > 3 and listed[0].is_word("CAST", "TRY_CAST") and listed[3].is_word("AS"):
-        return True
-    return len(listed) == 1 or not _columns(listed)
-
-
-def _compared(kind: str, left: Sequence[Token], right: Sequence[Token]) -> Condition:
-    if kind == "differs":
-        return Condition("not", parts=(_compared("equal", left, right),))
-    columns = tuple(dict.fromkeys((*_columns(left), *_columns(right))))
-    if kind == "equal":
-        for a, b in pairwise((*left, *right)):
-            if a.text == "%" and b.text.isdecimal() and int(b.text):
-                return Condition("remainder", columns, options=int(b.text))
-    return Condition(kind, columns, plain=_is_plain(left) and _is_plain(right))
-
-
-def _is(left: Sequence[Token], right: Sequence[Token]) -> Condition:
-    """IS [NOT] NULL, IS [NOT] TRUE, IS [NOT] DISTINCT FROM."""
-    negated = bool(right) and right[0].is_word("NOT")
-    rest = right[negated:]
-    if rest and rest[0].is_word("DISTINCT"):
-        found = Condition("same", tuple(dict.fromkeys((*_columns(left), *_columns(rest[2:])))), plain=False)
-        return found if negated else Condition("not", parts=(found,))
-    if rest and rest[0].is_word("NULL"):
-        found = Condition("null", _columns(left), plain=_is_plain(left))
-    else:
-        found = _read(left)
-        found = Condition("not", parts=(found,)) if rest and rest[0].is_word("FALSE") else found
-    return Condition("not", parts=(found,)) if negated else found
-
-
-def _searched(word: str, left: Sequence[Token], right: Sequence[Token]) -> Condition:
-    columns, plain = _columns(left), _is_plain(left)
-    if word == "BETWEEN":
-        side = Condition("range", columns, plain=plain)
-        return Condition("and", parts=(side, side))
-    if word == "IN":
-        inside = right[1:-1]
-        commas = sum(inside[i].text == "," for i in _outside(inside))
-        return Condition("in", columns, options=commas + 1, plain=plain)
-    return Condition("like", columns, plain=plain)
+    if isinstance(expression, Cast):
+        return _is_plain(expression.argument)
+    return isinstance(expression, (Column, Literal)) or (not expression.columns and not isinstance(expression, Case))

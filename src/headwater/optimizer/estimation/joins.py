@@ -53,7 +53,7 @@ def _matching(plan: n.Join, left: Estimate, right: Estimate) -> _Match:
         columns = sides.get(name[:2])
         return columns.get(name[2:]) if columns is not None else None
 
-    return _Match(keys, selectivity(plan.residual.sql, lookup), terms(plan.residual.sql), shares)
+    return _Match(keys, selectivity(plan.residual, lookup), terms(plan.residual), shares)
 
 
 def joined(plan: n.Join, left: Estimate, right: Estimate) -> Estimate:

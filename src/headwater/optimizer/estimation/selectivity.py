@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from headwater.expressions.nodes import Expression
 from headwater.optimizer.estimation.conditions import Condition, read
 from headwater.optimizer.estimation.estimates import Column
 
@@ -31,22 +32,17 @@ class Chances(NamedTuple):
     false: float
 
 
-def selectivity(sql: str, lookup: Lookup) -> float:
-    """The chance that the predicate is true.
-
-    >>> columns = {"x": Column(distinct=10), "y": Column(distinct=4, nulls=0.5)}
-    >>> round(selectivity('"x" = 1 AND "y" IS NULL', columns.get), 3)
-    0.05
-    """
-    return _chances(read(sql), lookup).true
+def selectivity(predicate: Expression, lookup: Lookup) -> float:
+    """The chance that the predicate is true."""
+    return _chances(read(predicate), lookup).true
 
 
-def kept(sql: str, columns: Mapping[str, Column]) -> tuple[float, dict[str, Column]]:
+def kept(predicate: Expression, columns: Mapping[str, Column]) -> tuple[float, dict[str, Column]]:
     """The chance that the predicate is true, and the columns of the rows where it is: fewer values where it names
     some, and no NULLs. Each part of an AND sees what the parts before it have left, as if filters stood in a row.
     """
     result = dict(columns)
-    return _keep(read(sql), result), result
+    return _keep(read(predicate), result), result
 
 
 def _keep(condition: Condition, columns: dict[str, Column]) -> float:
@@ -57,9 +53,9 @@ def _keep(condition: Condition, columns: dict[str, Column]) -> float:
     return chance
 
 
-def terms(sql: str) -> int:
+def terms(predicate: Expression) -> int:
     """How much there is to compute, in comparisons of a column; functions and patterns count as several."""
-    return _terms(read(sql))
+    return _terms(read(predicate))
 
 
 def _terms(condition: Condition) -> int:

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from headwater.algebra import nodes as n
+from headwater.expressions.nodes import Expression, Literal
+from headwater.expressions.rewrite import plain_column
 from headwater.model.schema import Field
 from headwater.model.time import INFINITY
 from headwater.optimizer.estimation import characteristics as of
@@ -116,10 +118,9 @@ def constant(plan: n.Constant, statistics: Statistics) -> Estimate:
 
 
 def filtered(plan: n.Filter, below: Estimate) -> Estimate:
-    sql = plan.predicate.sql
-    selectivity, columns = kept(sql, below.columns)
+    selectivity, columns = kept(plan.predicate, below.columns)
     stream = of.filtered(below.stream, selectivity)
-    cost = resources.filter_cost(below.changes, stream.rate * below.churn, terms(sql), below.row_bytes)
+    cost = resources.filter_cost(below.changes, stream.rate * below.churn, terms(plan.predicate), below.row_bytes)
     signed = None if below.signed is None else below.signed * selectivity
     return above(
         (below,),
@@ -144,20 +145,18 @@ def projected(plan: n.Project, below: Estimate) -> Estimate:
     return above((below,), below.stream, columns, cost=cost, ahead=below.ahead, signed=below.signed)
 
 
-def _plain(scalar: n.Scalar, columns: Mapping[str, Column]) -> Column | None:
+def _plain(scalar: Expression, columns: Mapping[str, Column]) -> Column | None:
     """The column, if the expression is nothing else."""
-    read, sql = scalar.columns, scalar.sql
-    if len(read) == 1 and len(sql) == len(read[0]) + 2 and sql[1:-1] == read[0]:
-        return columns.get(read[0])
-    return None
+    name = plain_column(scalar)
+    return None if name is None else columns.get(name)
 
 
-def _computed(scalar: n.Scalar, columns: Mapping[str, Column]) -> Column:
+def _computed(scalar: Expression, columns: Mapping[str, Column]) -> Column:
     """Ours: as many values as the columns have together, at most."""
     read = [columns[name] for name in scalar.columns if name in columns]
     of_type = facts(scalar.type)
     if not read:
-        nulls = 1.0 if scalar.sql.startswith(("NULL", "CAST(NULL")) else 0.0
+        nulls = 1.0 if any(isinstance(e, Literal) and e.text is None for e in (scalar, *scalar.arguments)) else 0.0
         return Column(1.0, nulls, of_type.bytes, True, of_type.is_word)
     distinct, bounded = math.prod([c.distinct for c in read]), all(c.bounded for c in read)
     if of_type.bounded:

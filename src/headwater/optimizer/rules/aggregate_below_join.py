@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from headwater.algebra.expressions import column
 from headwater.algebra.nodes import Aggregate, Join, JoinKind, Plan, Project
 from headwater.algebra.properties import has_key
+from headwater.expressions.rewrite import column
 from headwater.optimizer.rule import Context, rule
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from headwater.algebra.expressions import column
 from headwater.algebra.nodes import Join, JoinKind, Plan, Project, SetKind, SetOperation
 from headwater.algebra.properties import nullable
+from headwater.expressions.rewrite import column
 from headwater.optimizer.rule import Context, rule
 
 

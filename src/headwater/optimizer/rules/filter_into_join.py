@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from attrs import evolve, frozen
 
-from headwater.algebra.expressions import can_fail, conjunction, conjuncts, equal_columns, renamed
-from headwater.algebra.nodes import Filter, Join, JoinKind, Plan, Scalar
+from headwater.algebra.nodes import Filter, Join, JoinKind, Plan
+from headwater.expressions.nodes import Expression
+from headwater.expressions.rewrite import can_fail, conjunction, conjuncts, equal_columns, renamed
 from headwater.optimizer.rule import Context, rule
 from headwater.optimizer.scalars import filtered
 
@@ -19,11 +20,11 @@ _RIGHT = (JoinKind.INNER, JoinKind.RIGHT)
 
 @frozen
 class _Sorted:
-    left: list[Scalar]
-    right: list[Scalar]
+    left: list[Expression]
+    right: list[Expression]
     pairs: list[tuple[str, str]]
-    pair: list[Scalar]
-    rest: list[Scalar]
+    pair: list[Expression]
+    rest: list[Expression]
 
 
 @rule(
@@ -56,7 +57,7 @@ def filter_into_join(plan: Filter, context: Context) -> Plan | None:
     return filtered(moved, found.rest)
 
 
-def _sort(join: Join, predicates: list[Scalar]) -> _Sorted:
+def _sort(join: Join, predicates: list[Expression]) -> _Sorted:
     ours, theirs = set(join.left.schema.names), set(join.right.schema.names)
     found = _Sorted([], [], [], [], [])
     for predicate in predicates:
@@ -74,7 +75,7 @@ def _sort(join: Join, predicates: list[Scalar]) -> _Sorted:
     return found
 
 
-def _add_pair(join: Join, predicate: Scalar, found: _Sorted) -> None:
+def _add_pair(join: Join, predicate: Expression, found: _Sorted) -> None:
     ours = set(join.left.schema.names)
     equal = equal_columns(predicate)
     if equal is not None:

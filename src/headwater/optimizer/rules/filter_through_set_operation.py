@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from headwater.algebra.expressions import can_fail
 from headwater.algebra.nodes import Filter, Plan, SetOperation
+from headwater.expressions.rewrite import can_fail
 from headwater.optimizer.rule import Context, rule
 from headwater.optimizer.scalars import positional
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from headwater.algebra.expressions import conjunction, conjuncts
-from headwater.algebra.nodes import Constant, Filter, Join, JoinKind, Plan, Project, Scalar
-from headwater.optimizer.constants import is_literal, literal, value, with_folded_sides
+from headwater.algebra.nodes import Constant, Filter, Join, JoinKind, Plan, Project
+from headwater.expressions.constants import is_literal, literal, value, with_folded_sides
+from headwater.expressions.nodes import Expression
+from headwater.expressions.rewrite import conjunction, conjuncts
 from headwater.optimizer.rule import Context, rule
 
 
@@ -28,7 +29,7 @@ def fold_constants(plan: Filter | Project | Join, context: Context) -> Plan | No
     return _join(plan)
 
 
-def _folded(scalar: Scalar) -> Scalar:
+def _folded(scalar: Expression) -> Expression:
     if scalar.columns or is_literal(scalar):
         return scalar
     return literal(scalar) or scalar
@@ -56,7 +57,7 @@ def _join(plan: Join) -> Plan | None:
     return None if changed == plan.residual else evolve(plan, residual=changed)
 
 
-def _simplified(predicate: Scalar) -> list[Scalar] | None:
+def _simplified(predicate: Expression) -> list[Expression] | None:
     """The conditions that are left, those that are always true being dropped; None if one of them is never true."""
     left = []
     for part in conjuncts(predicate):

@@ -11,17 +11,10 @@ from collections.abc import Iterable
 import pyarrow as pa
 from attrs import frozen
 
-from headwater.algebra.expressions import (
-    can_fail,
-    column,
-    conjunction,
-    conjuncts,
-    equal_columns,
-    plain_column,
-    quoted,
-    renamed,
-)
-from headwater.algebra.nodes import Join, JoinKind, Plan, Project, Scalar
+from headwater.algebra.nodes import Join, JoinKind, Plan, Project
+from headwater.expressions.nodes import Call, Expression
+from headwater.expressions.rewrite import can_fail, column, conjunction, conjuncts, equal_columns, plain_column, renamed
+from headwater.model.schema import Field
 from headwater.optimizer.estimation.joins import key_selectivity
 from headwater.optimizer.estimation.selectivity import selectivity
 from headwater.optimizer.join_order import Predicate, Relation, Tree, order_joins
@@ -32,7 +25,7 @@ from headwater.optimizer.rules.narrow_join import narrow_join
 @frozen
 class _Graph:
     relations: list[Plan]
-    conditions: list[Scalar]
+    conditions: list[Expression]
     """Over the columns of all relations by their own names."""
 
 
@@ -69,7 +62,8 @@ def _collect(plan: Plan, graph: _Graph) -> None:
         return
     _collect(join.left, graph)
     _collect(join.right, graph)
-    graph.conditions.extend(_equation(a, b) for a, b in join.keys)
+    fields = join.left.schema, join.right.schema
+    graph.conditions.extend(_equation(fields[0].field(a), fields[1].field(b)) for a, b in join.keys)
     if join.residual is not None:
         own = {c: c[2:] for c in join.residual.columns}
         graph.conditions.extend(renamed(part, own) for part in conjuncts(join.residual))
@@ -79,21 +73,21 @@ def _only_drops(plan: Project) -> bool:
     return all(plain_column(s) == name for name, s in plan.expressions)
 
 
-def _equation(left: str, right: str) -> Scalar:
-    return Scalar(f"{quoted(left)} = {quoted(right)}", pa.bool_(), (left, right))
+def _equation(left: Field, right: Field) -> Expression:
+    return Call("=", (column(left), column(right)), pa.bool_())
 
 
-def _predicate(condition: Scalar, owner: dict[str, int], relations: list[Plan], context: Context) -> Predicate | None:
+def _predicate(condition: Expression, owner: dict[str, int], relations: list[Plan], context: Context) -> Predicate | None:
     touched = frozenset(owner[c] for c in condition.columns)
     if len(touched) < 2:
         return None
     columns = {c: context.estimate(relations[owner[c]]).columns[c] for c in condition.columns}
     pair = equal_columns(condition)
-    chance = key_selectivity(*(columns[c] for c in pair)) if pair else selectivity(condition.sql, columns.get)
+    chance = key_selectivity(*(columns[c] for c in pair)) if pair else selectivity(condition, columns.get)
     return Predicate(touched, chance)
 
 
-def _build(tree: Tree, graph: _Graph, waiting: list[Scalar], *, top: bool = True) -> Plan:
+def _build(tree: Tree, graph: _Graph, waiting: list[Expression], *, top: bool = True) -> Plan:
     """The joins of a tree; a condition goes to the first join that has all of its columns, to the last if it can fail."""
     if isinstance(tree, int):
         return graph.relations[tree]

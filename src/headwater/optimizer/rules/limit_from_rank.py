@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from headwater.algebra.expressions import compared_with_number, conjuncts
-from headwater.algebra.nodes import Constant, Filter, Plan, Scalar, TopK
+from headwater.algebra.nodes import Constant, Filter, Plan, TopK
+from headwater.expressions.nodes import Expression
+from headwater.expressions.rewrite import compared_with_number, conjuncts
 from headwater.optimizer.rule import Context, rule
 from headwater.optimizer.scalars import filtered
 
@@ -32,7 +33,7 @@ def limit_from_rank(plan: Filter, context: Context) -> Plan | None:
     return filtered(evolve(top, limit=limit), rest) if limit > 0 else Constant(plan.schema)
 
 
-def _most(part: Scalar, rank: str) -> int | None:
+def _most(part: Expression, rank: str) -> int | None:
     """The largest rank that the condition allows, if that is all it says."""
     found = compared_with_number(part)
     if found is None or found[0] != rank:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from headwater.algebra.expressions import conjunction, conjuncts
 from headwater.algebra.nodes import Filter, Plan
+from headwater.expressions.rewrite import conjunction, conjuncts
 from headwater.optimizer.rule import Context, rule
 
 

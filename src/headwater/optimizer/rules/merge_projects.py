@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from headwater.algebra.expressions import plain_column, tokens
 from headwater.algebra.nodes import Plan, Project
+from headwater.expressions.nodes import Column
+from headwater.expressions.rewrite import plain_column
 from headwater.optimizer.rule import Context, rule
 from headwater.optimizer.scalars import through
 
@@ -27,6 +28,6 @@ def merge_projects(plan: Project, context: Context) -> Plan | None:
 
 def _computes_twice(plan: Project, below: Project) -> bool:
     """Is something that the lower projection computes read more than once?"""
-    used = Counter(t.name for _, s in plan.expressions for t in tokens(s.sql) if t.kind == "name")
+    used = Counter(e.name for _, s in plan.expressions for e in s.walk() if isinstance(e, Column))
     computed = [name for name, s in below.expressions if plain_column(s) is None and s.columns]
     return any(used[name] > 1 for name in computed)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
-import duckdb
+import pyarrow as pa
 from attrs import evolve
 
-from headwater.algebra.expressions import conjuncts, over
-from headwater.algebra.nodes import Filter, Join, JoinKind, Plan, Scalar
-from headwater.language.types import duckdb_name
-from headwater.operators.expression import connection
+from headwater.algebra.nodes import Filter, Join, JoinKind, Plan
+from headwater.expressions.constants import value
+from headwater.expressions.nodes import Cast, Expression, Literal
+from headwater.expressions.rewrite import conjuncts, over
 from headwater.optimizer.rule import Context, rule
 
 _WITHOUT_LEFT_NULLS = {JoinKind.RIGHT: JoinKind.INNER, JoinKind.FULL: JoinKind.LEFT}
@@ -36,19 +34,10 @@ def outer_to_inner(plan: Filter, context: Context) -> Plan | None:
     return None if kind is join.kind else evolve(plan, input=evolve(join, kind=kind))
 
 
-def _rejects_nulls(predicate: Scalar, side: Plan) -> bool:
+def _rejects_nulls(predicate: Expression, side: Plan) -> bool:
     """Asked of DuckDB, for conditions that read this side only."""
     if not predicate.columns or not set(side.schema.names).issuperset(predicate.columns):
         return False
-    types = {c: side.schema.field(c).type for c in predicate.columns}
-    nulls = {c: Scalar(f"CAST(NULL AS {duckdb_name(t)})", t) for c, t in types.items()}
-    return _is_not_true(over(predicate, nulls).sql)
-
-
-@lru_cache(maxsize=1024)
-def _is_not_true(sql: str) -> bool:
-    try:
-        ((true,),) = connection().execute(f"SELECT {sql}").fetchall()
-    except duckdb.Error:
-        return False
-    return not true
+    nulls = {c: Cast(Literal(None, pa.null()), side.schema.field(c).type) for c in predicate.columns}
+    known = value(over(predicate, nulls))
+    return known is not None and not known.value

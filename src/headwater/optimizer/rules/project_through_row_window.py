@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from headwater.algebra.expressions import plain_column
 from headwater.algebra.nodes import Plan, Project, RowWindow
 from headwater.algebra.properties import has_key
+from headwater.expressions.rewrite import plain_column
 from headwater.optimizer.rule import Context, rule
 from headwater.optimizer.scalars import kept
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+
 from headwater.algebra import nodes as n
-from headwater.algebra.expressions import column
-from headwater.language.types import duckdb_name
+from headwater.expressions.nodes import Cast, Literal
+from headwater.expressions.rewrite import column
 from headwater.optimizer.rule import Context, rule
 from headwater.optimizer.scalars import named_as
 
@@ -54,7 +56,7 @@ def _join(plan: n.Join, empty: list[bool]) -> n.Plan | None:
 def _filled(plan: n.Join, side: n.Plan) -> n.Plan:
     """One side, the columns of the other being NULL."""
     ours = set(side.schema.names)
-    nulls = {f.name: n.Scalar(f"CAST(NULL AS {duckdb_name(f.type)})", f.type) for f in plan.schema}
+    nulls = {f.name: Cast(Literal(None, pa.null()), f.type) for f in plan.schema}
     return n.Project(side, tuple((f.name, column(f) if f.name in ours else nulls[f.name]) for f in plan.schema))
 
 

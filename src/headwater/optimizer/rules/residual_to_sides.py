@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from headwater.algebra.expressions import can_fail, conjunction, conjuncts, equal_columns, renamed
-from headwater.algebra.nodes import Join, JoinKind, Plan, Scalar
+from headwater.algebra.nodes import Join, JoinKind, Plan
+from headwater.expressions.nodes import Expression
+from headwater.expressions.rewrite import can_fail, conjunction, conjuncts, equal_columns, renamed
 from headwater.optimizer.rule import Context, rule
 from headwater.optimizer.scalars import filtered
 
@@ -25,9 +26,9 @@ def residual_to_sides(plan: Join, context: Context) -> Plan | None:
         return None
     ours = {f"l.{name}": name for name in plan.left.schema.names}
     theirs = {f"r.{name}": name for name in plan.right.schema.names}
-    left: list[Scalar] = []
-    right: list[Scalar] = []
-    rest: list[Scalar] = []
+    left: list[Expression] = []
+    right: list[Expression] = []
+    rest: list[Expression] = []
     keys: list[tuple[str, str]] = []
     for part in conjuncts(plan.residual):
         if can_fail(part):
@@ -51,7 +52,7 @@ def residual_to_sides(plan: Join, context: Context) -> Plan | None:
     )
 
 
-def _key(plan: Join, part: Scalar, ours: dict[str, str], theirs: dict[str, str]) -> tuple[str, str] | None:
+def _key(plan: Join, part: Expression, ours: dict[str, str], theirs: dict[str, str]) -> tuple[str, str] | None:
     """The key that an equation of two columns of the same type is."""
     equal = equal_columns(part)
     if equal is None:

@@ -14,7 +14,7 @@ from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from headwater.errors import HeadwaterError
 from headwater.model.functions import UserFunction, import_path
-from headwater.model.schema import sql_name
+from headwater.model.types import sql_name
 
 _RETURN_HINT = "It gets one Arrow array a parameter and gives one of the same length."
 

@@ -9,7 +9,7 @@ from headwater.kernels.levenshtein import distances
 from headwater.model.functions import UserFunction
 
 LEVENSHTEIN = UserFunction.define(
-    "levenshtein", "headwater.operators.levenshtein:levenshtein", (pa.string(), pa.string()), pa.int32()
+    "levenshtein", "headwater.expressions.levenshtein:levenshtein", (pa.string(), pa.string()), pa.int32()
 )
 """It is called as functions of the user's are."""
 

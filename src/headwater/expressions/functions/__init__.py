@@ -1,0 +1,1 @@
+"""The functions that expressions may call: one row per function, by what they work on."""

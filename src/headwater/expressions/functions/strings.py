@@ -1,0 +1,150 @@
+"""Functions of strings and bytes."""
+
+from __future__ import annotations
+
+from headwater.expressions.functions.record import MANY, Function
+
+_SUBSTRING = "SUBSTRING({0}, CASE WHEN {1} = 0 THEN 1 ELSE {1} END%s)"
+"""Spark's position 0 is 1, and its negative lengths are 0."""
+_AT_LEAST_0 = "CASE WHEN {%d} < 0 THEN 0 ELSE {%d} END"
+_OVERLAID = "LEFT({0}, GREATEST({2} - 1, 0)) || {1} || SUBSTRING({0}, CASE WHEN {2} + %s = 0 THEN 1 ELSE {2} + %s END)"
+_PARTS = "STRING_SPLIT({0}, {1})"
+_TO_BASE64 = r"RTRIM(REGEXP_REPLACE(TO_BASE64(%s), '(.{{76}})', '\1' || CHR(13) || CHR(10), 'g'), CHR(13) || CHR(10))"
+"""In lines of 76 letters, as Java's MIME encoder writes it."""
+_BASE64 = "REGEXP_REPLACE({0}, '[^A-Za-z0-9+/]', '', 'g')"
+"""Other signs are passed over, and the end may be missing, as in Java's MIME decoder."""
+
+STRINGS: dict[str, Function] = {
+    "ascii": Function(1, 1, "CAST(ASCII({0}) AS INTEGER)"),
+    "base64": Function(1, 1, {"": _TO_BASE64 % "{0}", "text": _TO_BASE64 % "ENCODE({0})"}),
+    "bit_length": Function(
+        1, 1, {"": "CAST(8 * OCTET_LENGTH({0}) AS INTEGER)", "text": "CAST(BIT_LENGTH({0}) AS INTEGER)"}
+    ),
+    "btrim": Function(1, 2, "TRIM({0}, ' ') ; TRIM({args})"),
+    "chr": Function(
+        1, 1, "CASE WHEN {0} < 0 THEN '' ELSE CHR(CAST({0} % 256 AS INTEGER)) END", takes=("bigint",), also=("char",)
+    ),
+    "concat": Function(1, MANY, "({concat})", joined=0),
+    "concat_ws": Function(2, MANY, "CONCAT_WS({args})", joined=1),
+    "contains": Function(2, 2, "CONTAINS({args})"),
+    "elt": Function(
+        2,
+        MANY,
+        "CASE WHEN {0} > 0 THEN LIST_EXTRACT(LIST_VALUE({rest}), {0}) END",
+        takes=("int",),
+        joined=1,
+        of_null=True,
+    ),
+    "endswith": Function(2, 2, "ENDS_WITH({args})"),
+    "find_in_set": Function(
+        2,
+        2,
+        "CASE WHEN {0} IS NULL OR {1} IS NULL THEN CAST(NULL AS INTEGER) WHEN CONTAINS({0}, ',') THEN 0 "
+        "ELSE COALESCE(LIST_POSITION(STRING_SPLIT({1}, ','), {0}), 0) END",
+    ),
+    "hex": Function(1, 1, "HEX({0})", takes=("bigint or bytes",)),
+    "initcap": Function(
+        1,
+        1,
+        "ARRAY_TO_STRING(LIST_TRANSFORM(STRING_SPLIT(LOWER({0}), ' '), "
+        "lambda word: UPPER(LEFT(word, 1)) || SUBSTRING(word, 2)), ' ')",
+    ),
+    "instr": Function(2, 2, "CAST(INSTR({args}) AS INTEGER)"),
+    "left": Function(2, 2, f"LEFT({{0}}, {_AT_LEAST_0 % (1, 1)})", takes=("string", "int")),
+    "length": Function(
+        1,
+        1,
+        {"": "CAST(LENGTH({0}) AS INTEGER)", "blob": "CAST(OCTET_LENGTH({0}) AS INTEGER)"},
+        also=("char_length", "character_length", "len"),
+    ),
+    "locate": Function(
+        2,
+        3,
+        "CAST(INSTR({1}, {0}) AS INTEGER) ; CAST(CASE WHEN {2} IS NULL THEN 0 WHEN {0} IS NULL OR {1} IS NULL THEN NULL "
+        "WHEN {2} < 1 THEN 0 WHEN {0} = '' THEN 1 WHEN INSTR(SUBSTRING({1}, {2}), {0}) = 0 THEN 0 "
+        "ELSE INSTR(SUBSTRING({1}, {2}), {0}) + {2} - 1 END AS INTEGER)",
+        takes=("string", "string", "int"),
+        of_null=True,
+    ),
+    "lower": Function(1, 1, "LOWER({0})", also=("lcase",)),
+    "lpad": Function(
+        2,
+        3,
+        "LPAD({0}, {1}, ' ') ; CASE WHEN {2} = '' THEN "
+        f"LEFT({{0}}, {_AT_LEAST_0 % (1, 1)}) ELSE LPAD({{0}}, {{1}}, {{2}}) END",
+        takes=("string", "int", "string"),
+    ),
+    "ltrim": Function(1, 1, "LTRIM({0}, ' ')"),
+    "md5": Function(1, 1, "MD5({0})"),
+    "octet_length": Function(1, 1, {"": "CAST(OCTET_LENGTH({0}) AS INTEGER)", "text": "CAST(STRLEN({0}) AS INTEGER)"}),
+    "overlay": Function(
+        3,
+        4,
+        f"({_OVERLAID % ('LENGTH({1})', 'LENGTH({1})')}) ; ({_OVERLAID % ('{3}', '{3}')})",
+        takes=("string", "string", "int", "int"),
+    ),
+    "regexp_count": Function(2, 2, "CAST(LEN(REGEXP_EXTRACT_ALL({args})) AS INTEGER)"),
+    "regexp_extract": Function(
+        2, 3, "REGEXP_EXTRACT({0}, {1}, 1) ; REGEXP_EXTRACT({args})", takes=("string", "string", "int")
+    ),
+    "regexp_extract_all": Function(
+        2, 3, "REGEXP_EXTRACT_ALL({0}, {1}, 1) ; REGEXP_EXTRACT_ALL({args})", takes=("string", "string", "int")
+    ),
+    # Spark writes groups as $1, DuckDB as \1.
+    "regexp_replace": Function(
+        3,
+        3,
+        r"REGEXP_REPLACE({0}, {1}, REGEXP_REPLACE({2}, '\$([0-9])', '\\\1', 'g'), 'g')",
+    ),
+    "regexp_substr": Function(2, 2, "CASE WHEN REGEXP_MATCHES({args}) THEN REGEXP_EXTRACT({args}) END"),
+    "repeat": Function(2, 2, "REPEAT({args})", takes=("string", "int")),
+    "replace": Function(2, 3, "REPLACE({0}, {1}, '') ; REPLACE({args})"),
+    "reverse": Function(
+        1, 1, {"": "ARRAY_TO_STRING(LIST_REVERSE(STRING_SPLIT({0}, '')), '')", "list": "LIST_REVERSE({0})"}
+    ),
+    "right": Function(2, 2, f"RIGHT({{0}}, {_AT_LEAST_0 % (1, 1)})", takes=("string", "int")),
+    "rlike": Function(2, 2, "REGEXP_MATCHES({args})", also=("regexp", "regexp_like")),
+    "rpad": Function(
+        2,
+        3,
+        "RPAD({0}, {1}, ' ') ; CASE WHEN {2} = '' THEN "
+        f"LEFT({{0}}, {_AT_LEAST_0 % (1, 1)}) ELSE RPAD({{0}}, {{1}}, {{2}}) END",
+        takes=("string", "int", "string"),
+    ),
+    "rtrim": Function(1, 1, "RTRIM({0}, ' ')"),
+    "sha1": Function(1, 1, "SHA1({0})", also=("sha",)),
+    "sha2": Function(2, 2, "SHA256({0})"),
+    "space": Function(1, 1, "REPEAT(' ', {0})", takes=("int",)),
+    "split": Function(2, 2, "STRING_SPLIT_REGEX({args})"),
+    "split_part": Function(
+        3,
+        3,
+        "CASE WHEN {1} = '' THEN CASE WHEN {2} IN (1, -1) THEN {0} ELSE '' END ELSE SPLIT_PART({args}) END",
+        takes=("string", "string", "int"),
+    ),
+    "startswith": Function(2, 2, "STARTS_WITH({args})"),
+    "substr": Function(
+        2, 3, f"{_SUBSTRING % ''} ; {_SUBSTRING % f', {_AT_LEAST_0 % (2, 2)}'}", takes=("string", "int", "int")
+    ),
+    "substring_index": Function(
+        3,
+        3,
+        "CASE WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL THEN NULL "
+        f"WHEN {{1}} = '' OR {{2}} = 0 THEN '' WHEN {{2}} > 0 THEN "
+        f"ARRAY_TO_STRING(LIST_SLICE({_PARTS}, 1, {{2}}), {{1}}) "
+        f"ELSE ARRAY_TO_STRING(LIST_SLICE({_PARTS}, GREATEST(LEN({_PARTS}) + {{2}} + 1, 1), LEN({_PARTS})), {{1}}) END",
+        takes=("string", "string", "int"),
+    ),
+    "translate": Function(3, 3, "TRANSLATE({args})"),
+    "unbase64": Function(
+        1, 1, f"FROM_BASE64(RPAD({_BASE64}, CAST((LENGTH({_BASE64}) + 3) // 4 * 4 AS INTEGER), '='))", fails=True
+    ),
+    "unhex": Function(
+        1,
+        1,
+        "CASE WHEN REGEXP_FULL_MATCH({0}, '[0-9A-Fa-f]*') "
+        "THEN UNHEX(CASE WHEN LENGTH({0}) % 2 = 1 THEN '0' || {0} ELSE {0} END) END",
+        fails=True,
+    ),
+    "upper": Function(1, 1, "UPPER({0})", also=("ucase",)),
+}

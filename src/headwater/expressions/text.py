@@ -1,0 +1,45 @@
+"""Trees as the SQL of this language, for people: plans, EXPLAIN, messages."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from headwater.expressions.nodes import Call, Cast, Expression, Field, UserCall
+from headwater.expressions.printing import AND, ATOM, OR, TEST, Printer, quoted
+from headwater.model.types import sql_name
+
+
+class _Text(Printer):
+    def cast(self, expression: Cast) -> str:
+        word = "TRY_CAST" if expression.attempt else "CAST"
+        return f"{word}({self.text(expression.argument)} AS {sql_name(expression.type)})"
+
+    def field(self, expression: Field) -> str:
+        return f"{self.text(expression.argument, ATOM)}.{quoted(expression.name)}"
+
+    def user_function(self, expression: UserCall) -> str:
+        return quoted(expression.function.name)
+
+    def call(self, call: Call) -> tuple[str, int]:
+        name, arguments = call.name, call.arguments
+        if name in ("guarded and", "guarded or"):
+            word = name.removeprefix("guarded ")
+            strength = AND if word == "and" else OR
+            return f" {word.upper()} ".join(self.texts(arguments, strength + 1)), strength
+        if name in ("like", "ilike"):
+            value, pattern, escape = self.texts(arguments, ATOM)
+            return f"{value} {name.upper()} {pattern} ESCAPE {escape}", TEST
+        if name == "~":
+            return f"~{self.text(arguments[0], ATOM)}", ATOM
+        if name == "[]":
+            return f"{self.text(arguments[0], ATOM)}[{self.text(arguments[1])}]", ATOM
+        return f"{name.upper()}({', '.join(self.texts(arguments))})", ATOM
+
+
+_PRINTER = _Text()
+
+
+@lru_cache(maxsize=8192)
+def to_text(expression: Expression) -> str:
+    """The expression as it could be written in a query, with columns in double quotes."""
+    return _PRINTER.text(expression)
