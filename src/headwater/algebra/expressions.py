@@ -12,7 +12,7 @@ from functools import lru_cache
 import pyarrow as pa
 from attrs import evolve
 
-from headwater.algebra.nodes import Scalar
+from headwater.algebra.scalar import Scalar
 from headwater.model.expression_text import CLOSING, OPENING, Token, closing, split_at_and, tokens, without_parentheses
 from headwater.model.schema import Field
 

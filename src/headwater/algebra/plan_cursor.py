@@ -10,8 +10,8 @@ from typing import TypeVar
 import pyarrow as pa
 
 from headwater.algebra.expressions import column_names, quoted, tokens
-from headwater.algebra.nodes import Scalar
 from headwater.algebra.plan_values import TYPED, WORDS, item_type, number, unquoted_string
+from headwater.algebra.scalar import Scalar
 from headwater.errors import HeadwaterError, SqlError
 from headwater.model.functions import UserFunction
 from headwater.model.schema import Field, Schema, read_sql_type
@@ -122,6 +122,13 @@ class Cursor:
         while self.accept(","):
             found.append(item())
         return tuple(found)
+
+    def columns_after(self, schema: Schema, *words: str) -> tuple[str, ...]:
+        """The columns that are listed after these words; none if they do not stand here."""
+        return self.listed(lambda: self.column(schema)) if self.accept(*words) else ()
+
+    def number_after(self, word: str, default: int) -> int:
+        return self.integer("a number") if self.accept(word) else default
 
     # -- types and schemas ------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from attrs import frozen
 
 from headwater.algebra.expressions import Token, conjuncts, tokens
-from headwater.algebra.nodes import Scalar
+from headwater.algebra.scalar import Scalar
 
 _COMPARISONS = frozenset({"=", "==", "<", "<=", ">", ">=", "<>", "!="})
 _EQUAL = frozenset({"=", "=="})

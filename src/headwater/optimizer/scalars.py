@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from attrs import evolve
 
@@ -52,11 +52,8 @@ def filtered(plan: Plan, predicates: Iterable[Scalar]) -> Plan:
 
 def positional(scalar: Scalar, ours: Schema, theirs: Schema) -> Scalar:
     """The expression over columns in the same places under the names of another schema."""
-    return renamed(scalar, _changed(ours, theirs))
-
-
-def _changed(ours: Schema, theirs: Schema) -> Mapping[str, str]:
-    return {a: b for a, b in zip(ours.names, theirs.names, strict=True) if a != b}
+    changed = {a: b for a, b in zip(ours.names, theirs.names, strict=True) if a != b}
+    return renamed(scalar, changed) if changed else scalar
 
 
 def narrowed(plan: Plan, names: Iterable[str]) -> Plan:

@@ -23,7 +23,7 @@ import hashlib
 from attrs import evolve
 
 from headwater.algebra import nodes as n
-from headwater.algebra.properties import begins_once, is_chronon
+from headwater.algebra.properties import is_chronon, properties
 from headwater.language.changes import DELETED, SIGN, carried_columns
 from headwater.language.consistency import MIDDLE, STRONG, Consistency
 from headwater.language.durations import shown_duration
@@ -268,11 +268,11 @@ class Lowering:
                 functions = [f for _, scalar in expressions for f in scalar.functions]
                 return self._add(ProjectOperator(below.schema, schema, sqls, functions), *inputs)
             case n.Union():
-                return self._add(UnionOperator(schema), *inputs)
+                return self._add(UnionOperator(schema, len(inputs)), *inputs)
             case n.Join():
                 return self._join(plan, inputs, hold=hold)
             case n.Distinct():
-                once = begins_once(plan)
+                once = properties(plan).begins_once
                 operator = CountSweepOperator(schema, "distinct", speculative=speculative, hold=hold, once=once)
                 return self._add(operator, *inputs, final=final or (once and not speculative))
             case n.Coalesce(longest=longest):
@@ -417,7 +417,7 @@ class Lowering:
 
     def _aggregate(self, plan: n.Aggregate, input_: Lowered, *, hold: bool) -> Lowered:
         """DISTINCT arguments come through inputs of their own, already without duplicates."""
-        below, once = plan.input.schema, begins_once(plan)
+        below, once = plan.input.schema, properties(plan).begins_once
         schemas, ports = [below], [input_]
         calls: list[Call] = []
         for call in plan.calls:

@@ -58,7 +58,7 @@ def combined(text: str, node: exp.SetOperation, left: Output, right: Output) -> 
     theirs = _coerced(right.plan, [b for _, b in pairs], columns)
     distinct = bool(node.args.get("distinct"))
     if isinstance(node, exp.Union):
-        united = Union(ours, theirs)
+        united = Union((ours, theirs))
         return Output(Distinct(united) if distinct else united, columns)
     return Output(SetOperation(ours, theirs, _KINDS[type(node), distinct]), columns)
 
