@@ -5,13 +5,11 @@ from __future__ import annotations
 import pytest
 
 from headwater.algebra import nodes as n
-from headwater.algebra.plan_text import print_node
 from headwater.algebra.properties import (
     has_key,
     is_chronon,
     nullable,
     properties,
-    snapshot_reducible,
     unbounded_state,
 )
 from headwater.model.time import INFINITY
@@ -159,7 +157,7 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize(("plan", "expected"), ROWS, ids=[f"{i} {print_node(p)[:40]}" for i, (p, _) in enumerate(ROWS)])
+@pytest.mark.parametrize(("plan", "expected"), ROWS, ids=[f"{i} {p.line()[:40]}" for i, (p, _) in enumerate(ROWS)])
 def test_rows(plan: n.Plan, expected: str):
     assert rows(plan) == expected
 
@@ -229,9 +227,7 @@ TIMES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("plan", "expected"), TIMES, ids=[f"{i} {print_node(p)[:40]}" for i, (p, _) in enumerate(TIMES)]
-)
+@pytest.mark.parametrize(("plan", "expected"), TIMES, ids=[f"{i} {p.line()[:40]}" for i, (p, _) in enumerate(TIMES)])
 def test_intervals(plan: n.Plan, expected: str):
     assert times(plan) == expected
     assert is_chronon(plan) == expected.startswith("lifetime 1;")
@@ -260,11 +256,9 @@ STATE = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("plan", "keepers"), STATE, ids=[f"{i} {print_node(p)[:40]}" for i, (p, _) in enumerate(STATE)]
-)
+@pytest.mark.parametrize(("plan", "keepers"), STATE, ids=[f"{i} {p.line()[:40]}" for i, (p, _) in enumerate(STATE)])
 def test_state_that_grows_for_ever(plan: n.Plan, keepers: list[str]):
-    assert [print_node(node) for node in unbounded_state(plan)] == keepers
+    assert [node.line() for node in unbounded_state(plan)] == keepers
 
 
 JOIN_STATE = [
@@ -290,12 +284,12 @@ def test_joins_that_accumulate(kind: str, left: str, right: str, accumulates: bo
 
 
 def test_windows_of_one_instant_are_reducible():
-    assert snapshot_reducible(over("window range 1", S))
-    assert not snapshot_reducible(over("window range 1 slide 2", S))
-    assert snapshot_reducible(over("granularity 1", S))
-    assert not snapshot_reducible(over("granularity 2", S))
-    assert snapshot_reducible(over("sample 2", S))
-    assert snapshot_reducible(over('stamp "at"', S))
+    assert over("window range 1", S).reducible
+    assert not over("window range 1 slide 2", S).reducible
+    assert over("granularity 1", S).reducible
+    assert not over("granularity 2", S).reducible
+    assert over("sample 2", S).reducible
+    assert over('stamp "at"', S).reducible
 
 
 def test_questions_about_columns():

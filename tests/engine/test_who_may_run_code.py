@@ -8,13 +8,13 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 import pytest
-from headwater.expressions.connection import connection
 from tests.malice import MADE, TEXT
 from typer.testing import CliRunner
 
 import headwater as hw
 from headwater.cli.main import app
 from headwater.errors import HeadwaterError, StateError
+from headwater.expressions.connection import connection
 from headwater.language.binder import bind_script
 from headwater.state.sealed import seal, unseal
 

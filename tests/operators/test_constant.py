@@ -53,7 +53,7 @@ ALONE = {
     "time window": (n.TimeWindow(n.Constant(X, (("a",),)), 2), "a 0-, a 1-"),
     "row window": (n.RowWindow(n.Constant(X, (("a",),)), 2), "a 0-, a 1-"),
     "istream": (n.Istream(LETTERS), "a 0-1, b*2 0-1, null 0-1"),
-    "union": (n.Union(LETTERS, LETTERS), "a*2 0-, b*4 0-, null*2 0-"),
+    "union": (n.Union((LETTERS, LETTERS)), "a*2 0-, b*4 0-, null*2 0-"),
     "session window": (n.SessionWindow(LETTERS, 3), ""),
 }
 
@@ -80,14 +80,14 @@ def test_the_oracle_knows_constants(name):
 
 
 WITH_A_STREAM = {
-    "union": n.Union(S, LETTERS),
+    "union": n.Union((S, LETTERS)),
     "join": n.Join(S, n.Constant(Schema.of(y="STRING"), (("a",), ("c",))), n.JoinKind.INNER, (("x", "y"),)),
     "left join": n.Join(S, n.Constant(Schema.of(y="STRING"), (("a",), ("c",))), n.JoinKind.LEFT, (("x", "y"),)),
     "full join": n.Join(n.Constant(Schema.of(y="STRING"), (("a",), ("c",))), S, n.JoinKind.FULL, (("y", "x"),)),
     "anti-join": n.Join(S, LETTERS, n.JoinKind.ANTI, (("x", "x"),)),
     "anti-join of the constant": n.Join(LETTERS, S, n.JoinKind.ANTI, (("x", "x"),)),
     "except": n.SetOperation(LETTERS, S, n.SetKind.EXCEPT_ALL),
-    "aggregate": n.Aggregate(n.Union(S, LETTERS), ("x",), (COUNT,)),
+    "aggregate": n.Aggregate(n.Union((S, LETTERS)), ("x",), (COUNT,)),
     "product of an aggregate": n.Join(
         n.Aggregate(S, (), (COUNT,)), n.Constant(Schema.of(limit="BIGINT"), ((3,),)), n.JoinKind.INNER
     ),
@@ -114,7 +114,7 @@ def test_the_frontier_is_that_of_the_stream(name, speculative):
 def test_speculation_goes_no_further_because_of_a_constant():
     answers = []
     beside = n.Join(S, n.Constant(Schema.of(y="INT"), ((1,),)), n.JoinKind.INNER)
-    for below in (S, n.Union(S, n.Constant(X)), beside):
+    for below in (S, n.Union((S, n.Constant(X))), beside):
         plan = n.Aggregate(below, (), (COUNT,))
         runner = by_hand({"q": plan}, speculative=True)
         step = runner.tick({"s": changes(timeline("a 1-9, b 3-5, c 6-7"))}, {"s": 2})["q"]

@@ -181,7 +181,7 @@ class Setting:
 SHAPES: dict[str, Callable[[Setting], Plan]] = {
     "filter": lambda s: Filter(s.a, condition('"ac" = 1', "ac")),
     "filters": lambda s: Filter(s.a, condition('"ac" = 1 OR "ac" IS NULL OR NOT "ac" IN (1, 2)', "ac")),
-    "union": lambda s: Union(s.a, s.b),
+    "union": lambda s: Union((s.a, s.b)),
     **{kind.value: lambda s, kind=kind: s.join(kind) for kind in JoinKind},
     "join and filter": lambda s: Filter(s.join(), condition('"bc" = 1', "bc")),
     "residual": lambda s: Join(s.a, s.b, JoinKind.INNER, EQUAL, condition('"l.ac" = "r.bc"', "l.ac", "r.bc")),

@@ -97,7 +97,7 @@ PLANS: dict[str, Plan] = {
     "constant": Constant(Schema.of(a="BIGINT"), ((1,), (2,), (2,), (None,))),
     "filter": Filter(W, scalar('"k" = 1', "k")),
     "project": Project(W, (("double", scalar('"x" * 2', "x", type_=pa.float64())),)),
-    "union": Union(keys(W, "k"), keys(V, "rk")),
+    "union": Union((keys(W, "k"), keys(V, "rk"))),
     **{kind.value: joined(W, V, kind) for kind in JoinKind},
     "residual": Join(W, V, JoinKind.INNER, (), scalar('"l.x" < "r.y"', "l.x", "r.y")),
     "semi with residual": Join(W, V, JoinKind.SEMI, (("k", "rk"),), scalar('"l.x" < "r.y"', "l.x", "r.y")),

@@ -121,7 +121,7 @@ def test_nothing_is_said_and_taken_back_in_one_tick(name: str, level: Consistenc
 
 
 def test_a_stream_that_lags_behind_is_not_cut_off_by_another():
-    union = n.Union(n.Source("s", S), n.Source("t", S))
+    union = n.Union((n.Source("s", S), n.Source("t", S)))
     runner = StepRunner([Stepped("query", n.Distinct(union), consistency=WEAK)])
     late = {"s": _row(1, 100), "t": _row(2, 10)}
     runner.tick(late, {})

@@ -43,7 +43,7 @@ def test_the_optimizer_can_be_switched_off():
 
 def test_rules_can_be_switched_off():
     written = plan("CREATE STREAM s (x INT); SELECT * FROM ISTREAM(s) WHERE x > 1")
-    assert planned(written, Settings(without_rules="filter_through_changes, now_window")).plan == written
+    assert planned(written, Settings(without_rules="push_down_filter, now_window")).plan == written
 
 
 def test_an_unknown_rule_is_named():

@@ -281,7 +281,7 @@ def test_a_part_that_held_back_and_one_that_did_not_go_on_apart():
     inner = n.Distinct(SOURCE)
     dice = Dice(3, 182)
     for _ in range(4):
-        _Trial(n.Union(inner, n.Distinct(n.Union(inner, inner))), dice).check()
+        _Trial(n.Union((inner, n.Distinct(n.Union((inner, inner))))), dice).check()
 
 
 def test_weak_forgets_only_what_comes_too_late_after_the_change():

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from attrs import frozen
-from headwater.expressions.connection import connection
+from headwater.backends.spark.expressions import suits, to_spark
 from pyspark.errors import PySparkException
 
 from headwater.algebra.nodes import Project, Scalar
-from headwater.backends.spark.expressions import suits, to_spark
+from headwater.expressions.connection import connection
 from headwater.expressions.spark_values import literal, quoted
 from headwater.language.binder import bind_script
 from headwater.language.functions.registry import SCALARS, SPECIAL_FORMS

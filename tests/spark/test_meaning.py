@@ -18,10 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from attrs import frozen
-from headwater.expressions.connection import _SETTINGS, connection, register
 from pyspark.errors import PySparkException
 
 from headwater.errors import SqlError
+from headwater.expressions.connection import _SETTINGS, connection, register
 from headwater.expressions.user_functions import Registry
 from headwater.language.binder import bind_script
 from headwater.language.functions.registry import SCALARS, SPECIAL_FORMS

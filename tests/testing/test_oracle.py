@@ -92,7 +92,7 @@ THESIS = {
         Project(LEFT, (("f", bind_text("CASE \"x\" WHEN 'b' THEN 'x' ELSE \"x\" END", COLUMNS)),)),
         "1:c | 2:ax3 | 3:ax3 x | 4:ax3 c x | 5:xx2 | 6:xx2",
     ),
-    "table 8.4, union": (Union(LEFT, RIGHT), "1:c | 2:ax3 bx2 | 3:ax3 bx3 | 4:ax4 bx2 cx2 | 5:ax2 bx3 | 6:a bx2 cx2"),
+    "table 8.4, union": (Union((LEFT, RIGHT)), "1:c | 2:ax3 bx2 | 3:ax3 bx3 | 4:ax4 bx2 cx2 | 5:ax2 bx3 | 6:a bx2 cx2"),
     "table 8.5, product": (
         BOTH,
         "2:abx6 | 3:abx6 bbx2 | 4:aax3 abx3 acx3 ba bb bc ca cb cc | 5:bax4 bbx2 | 6:bax2 bcx4",

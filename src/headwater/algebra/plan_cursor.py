@@ -129,6 +129,13 @@ class Cursor:
             found.append(item())
         return tuple(found)
 
+    def columns_after(self, schema: Schema, *words: str) -> tuple[str, ...]:
+        """The columns that are listed after these words; none if they do not stand here."""
+        return self.listed(lambda: self.column(schema)) if self.accept(*words) else ()
+
+    def number_after(self, word: str, default: int) -> int:
+        return self.integer("a number") if self.accept(word) else default
+
     # -- types and schemas ------------------------------------------------------------------------------------------
 
     def type(self) -> pa.DataType:

@@ -1,8 +1,8 @@
 """What is known of a plan's output without running it.
 
-``row_properties`` says what is known of the rows of every snapshot, ``time_properties`` of the intervals of elements.
-Here both are put together, with what follows for whole plans: where snapshots are enough to reason with (Krämer 10.4.1),
-and which operators would keep elements for ever (11.2.2).
+Each node says what is known of the rows of its snapshots and of the intervals of its elements. Here both are put together,
+with what follows for whole plans: where snapshots are enough to reason with (Krämer 10.4.1), and which operators would keep
+elements for ever (11.2.2).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from functools import lru_cache
 from attrs import frozen
 
 from headwater.algebra import nodes as n
-from headwater.algebra.row_properties import Rows, rows_of
-from headwater.algebra.time_properties import Times, times_of
+from headwater.algebra.row_properties import AT_MOST_ONE, Rows
+from headwater.algebra.time_properties import Times
 from headwater.model.schema import Schema
 
 
@@ -25,7 +25,16 @@ class Properties:
     rows: Rows
     times: Times
     reducible: bool
-    """Is every operator of the plan snapshot-reducible (Def. 10.5)?"""
+    """Is every operator of the plan snapshot-reducible (Def. 10.5)?
+
+    All standard operators are, windows are not (Def. 10.2, Lemma 10.1); a window of one instant is the identity (10.7).
+    Split and coalesce leave every snapshot as it is (12.2, 12.3). Istream, Dstream, their signed forms and granularity
+    look at another instant too; a sample is a selection that knows the instant, a stamp such a projection.
+    """
+    stateless: bool
+    """Does the root operator remember nothing?"""
+    begins_once: bool
+    """Do all rows of a group begin at one instant, and never end? Then nothing need be remembered of it afterwards."""
 
     @property
     def schema(self) -> Schema:
@@ -88,9 +97,11 @@ def properties(plan: n.Plan) -> Properties:
     ((frozenset({'auction'}),), False)
     """
     below = [properties(child) for child in plan.inputs]
-    rows = rows_of(plan, [b.rows for b in below])
-    times = times_of(plan, [b.times for b in below], rows)
-    return Properties(rows, times, snapshot_reducible(plan) and all(b.reducible for b in below))
+    rows = plan.row_properties([b.rows for b in below])
+    inputs = [b.times for b in below]
+    times = plan.time_properties(inputs).settled(alone=AT_MOST_ONE in rows.keys)
+    reducible = plan.reducible and all(b.reducible for b in below)
+    return Properties(rows, times, reducible, plan.is_stateless(inputs), plan.begins_once(inputs))
 
 
 def has_key(plan: n.Plan, columns: Iterable[str]) -> bool:
@@ -112,42 +123,7 @@ def is_chronon(plan: n.Plan) -> bool:
     return properties(plan).chronon
 
 
-def begins_once(plan: n.Plan) -> bool:
-    """Do all rows of a group begin at one instant, and never end? Then nothing need be remembered of it afterwards."""
-    match plan:
-        case n.Aggregate(input=below, keys=keys):
-            return properties(below).times.begin_once(keys)
-        case n.Distinct(input=below):
-            return properties(below).times.begin_once(plan.schema.names)
-    return False
-
-
-# -- snapshot-reducibility ------------------------------------------------------------------------------------------
-
-_WINDOWS = {n.TimeWindow, n.RowWindow, n.HopWindow, n.SessionWindow}
-_OTHER_INSTANTS = {n.Granularity, n.Istream, n.Dstream, n.ToPositiveNegative, n.FromPositiveNegative}
-_NOT_REDUCIBLE = _WINDOWS | _OTHER_INSTANTS
-
-
-def snapshot_reducible(node: n.Plan) -> bool:
-    """Is the snapshot of the node's output at t the relational operation over the snapshots of its inputs at t?
-
-    All standard operators are, windows are not (Def. 10.2, Lemma 10.1); a window of one instant is the identity (10.7).
-    Split and coalesce leave every snapshot as it is (12.2, 12.3). Istream, Dstream, their signed forms and granularity
-    look at another instant too; a sample is a selection that knows the instant, a stamp such a projection. Ties in the
-    order of a TopK go by the rows' values, so it is a function of the snapshot. A source hands on its own snapshots.
-    """
-    if type(node) not in _NOT_REDUCIBLE:
-        return True
-    match node:
-        case n.TimeWindow(size=1, slide=1) | n.Granularity(granule=1):
-            return True
-    return False
-
-
 # -- boundedness ----------------------------------------------------------------------------------------------------
-
-_KEEPS_NOTHING = (n.Filter, n.Project, n.Union, n.Granularity)
 
 
 def unbounded_state(plan: n.Plan) -> list[n.Plan]:
@@ -162,6 +138,6 @@ def unbounded_state(plan: n.Plan) -> list[n.Plan]:
 
 def keeps_for_ever(node: n.Plan) -> bool:
     """Does the state of this one node grow for ever?"""
-    if isinstance(node, _KEEPS_NOTHING) or begins_once(node):
+    if node.keeper is None or properties(node).begins_once:
         return False
     return any(properties(child).accumulates for child in node.inputs)

@@ -4,46 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headwater.algebra.nodes import (
-    Aggregate,
-    Coalesce,
-    Distinct,
-    Dstream,
-    HopWindow,
-    Istream,
-    Join,
-    JoinKind,
-    Plan,
-    RowWindow,
-    Sample,
-    SessionWindow,
-    SetOperation,
-    Split,
-    Stamp,
-    TimeWindow,
-    TopK,
-)
+from headwater.algebra.nodes import Plan, SessionWindow
 from headwater.algebra.properties import unbounded_state
 from headwater.language.catalog import UnboundedWindow
 from headwater.language.notices import Notice
 from headwater.language.text import error_at
 
-_KEEPERS: dict[type[Plan], str] = {
-    Aggregate: "an aggregate",
-    Distinct: "DISTINCT",
-    SetOperation: "a set operation",
-    RowWindow: "a ROWS window",
-    Istream: "Istream",
-    Dstream: "Dstream",
-    Coalesce: "a coalesce",
-    TopK: "a top-k",
-    SessionWindow: "a SESSION window",
-    TimeWindow: "a RANGE window",
-    HopWindow: "a HOP window",
-    Split: "RSTREAM",
-    Sample: "an answer that is refreshed",
-    Stamp: "an INTERNAL window",
-}
 _HINT = "Give it a bound, for example: WINDOW(RANGE 1 HOUR)."
 _SESSION_HINT = "A session stays for ever once it has ended."
 
@@ -56,7 +22,7 @@ def check_bounded(plan: Plan, windows: Sequence[UnboundedWindow], *, refuse: boo
         keeper = _keeper(plan, unbounded.window, keepers)
         if keeper is None:
             continue
-        message = f'{_describe(keeper)} keeps state of stream "{unbounded.stream}" for ever'
+        message = f'{keeper.keeper} keeps state of stream "{unbounded.stream}" for ever'
         session = isinstance(unbounded.window, SessionWindow)
         if refuse:
             raise error_at(
@@ -70,12 +36,6 @@ def check_bounded(plan: Plan, windows: Sequence[UnboundedWindow], *, refuse: boo
             )
         notices.append(Notice("UNBOUNDED_STATE", message, _SESSION_HINT if session else _HINT))
     return notices
-
-
-def _describe(keeper: Plan) -> str:
-    if isinstance(keeper, Join):
-        return {JoinKind.SEMI: "a semi-join", JoinKind.ANTI: "an anti-join"}.get(keeper.kind, "a join")
-    return _KEEPERS[type(keeper)]
 
 
 def _keeper(plan: Plan, window: Plan, keepers: frozenset[Plan], above: Plan | None = None) -> Plan | None:

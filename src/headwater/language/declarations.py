@@ -8,7 +8,7 @@ import pyarrow as pa
 from attrs import evolve
 from sqlglot import exp
 
-from headwater.algebra.nodes import Plan, Scalar
+from headwater.algebra.nodes import Plan
 from headwater.errors import SqlError
 from headwater.language.catalog import Catalog, Connector, Derived, Kind, Stream
 from headwater.language.change_binding import ChangeBinder
@@ -19,7 +19,7 @@ from headwater.language.scope import project, reference
 from headwater.language.text import did_you_mean, error_on
 from headwater.language.time_binding import StreamReference, TimeBinder, TimeRules
 from headwater.language.time_clauses import LatePolicy, LateRows
-from headwater.language.types import TYPE_NAMES, common_type, declared_type, duckdb_name, shown, written_type
+from headwater.language.types import declared_type, shown, written_type
 from headwater.model.schema import RESERVED, Field, Schema
 
 
@@ -91,13 +91,11 @@ class Declaration:
         expressions, fields = [], []
         for column, name, have, source in zip(written, self.names(), found, output.columns, strict=True):
             type_ = self.type(column.args["kind"]) if column.args.get("kind") is not None else have.type
-            scalar = reference(source)
             if type_ != have.type:
                 if common_type(type_, have.type) != type_:
                     message = f'column "{name}" of type {shown(type_)} cannot hold {shown(have.type)}'
                     raise self.error(column, "TYPE_MISMATCH", message, hint="Convert it in the query with CAST.")
-                scalar = Scalar(f"CAST({scalar.sql} AS {duckdb_name(type_)})", type_, scalar.columns)
-            expressions.append((name, scalar))
+            expressions.append((name, typed_as(reference(source), type_)))
             fields.append(Field(name, type_, have.nullable))
         return project(output.plan, expressions), tuple(fields)
 

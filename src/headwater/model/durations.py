@@ -1,4 +1,4 @@
-"""Lengths of time as users of Python write them."""
+"""Lengths of time as users of Python write them, and as people read them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import re
 from datetime import timedelta
 
 from headwater.errors import InputError
-from headwater.model.time import MICROSECONDS
+from headwater.model.time import INFINITY, MICROSECONDS
 
 _LENGTH = re.compile(r"(\d+)\s*([a-z]+?)s?(?:\s+|$)")
+_UNITS = [(name, length) for name, length in reversed(MICROSECONDS.items()) if name != "WEEK"]
 
 
 def instants_in(length: str | timedelta | int, *, timestamps: bool, what: str) -> int:
@@ -32,3 +33,14 @@ def instants_in(length: str | timedelta | int, *, timestamps: bool, what: str) -
         hint = 'Write it as "10 minutes", or as a timedelta.' if timestamps else "Instants are plain numbers here."
         raise InputError("BAD_DURATION", f'"{length}" is no length of time for {what}', hint=hint)
     return found
+
+
+def length(instants: int, *, timed: bool) -> str:
+    """A length of time: ``10 MINUTES`` where instants are microseconds, else the number of instants."""
+    if instants == INFINITY:
+        return "UNBOUNDED"
+    if timed:
+        for name, unit in _UNITS:
+            if instants % unit == 0:
+                return f"{instants // unit:,} {name}{'' if instants == unit else 'S'}"
+    return f"{instants:,}"

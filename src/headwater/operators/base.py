@@ -69,7 +69,8 @@ class Operator(ABC):
     """
 
     name: ClassVar[str]
-    arity: ClassVar[int] = 1
+    arity: int = 1
+    """How many inputs it has."""
 
     schema: Schema
     """The output's payload columns."""

@@ -9,9 +9,10 @@ from attrs import frozen
 from headwater.algebra import nodes as n
 from headwater.algebra.plan_text import print_plan
 from headwater.algebra.properties import properties, unbounded_state
+from headwater.model.durations import length
 from headwater.model.time import INFINITY, MICROSECONDS
 from headwater.optimizer.cost import Estimate, Estimates, Statistics, estimate
-from headwater.optimizer.labels import is_timed, label, length
+from headwater.optimizer.labels import is_timed, label
 from headwater.optimizer.optimize import Optimized, rules
 from headwater.optimizer.outline import Box
 

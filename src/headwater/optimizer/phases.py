@@ -18,20 +18,6 @@ from headwater.optimizer.rules.drop_coalesce import drop_coalesce
 from headwater.optimizer.rules.drop_distinct import drop_distinct
 from headwater.optimizer.rules.drop_split import drop_split
 from headwater.optimizer.rules.filter_into_join import filter_into_join
-from headwater.optimizer.rules.filter_through_aggregate import filter_through_aggregate
-from headwater.optimizer.rules.filter_through_changes import filter_through_changes
-from headwater.optimizer.rules.filter_through_distinct import filter_through_distinct
-from headwater.optimizer.rules.filter_through_granularity import filter_through_granularity
-from headwater.optimizer.rules.filter_through_hop_window import filter_through_hop_window
-from headwater.optimizer.rules.filter_through_project import filter_through_project
-from headwater.optimizer.rules.filter_through_row_window import filter_through_row_window
-from headwater.optimizer.rules.filter_through_sample import filter_through_sample
-from headwater.optimizer.rules.filter_through_session_window import filter_through_session_window
-from headwater.optimizer.rules.filter_through_set_operation import filter_through_set_operation
-from headwater.optimizer.rules.filter_through_split import filter_through_split
-from headwater.optimizer.rules.filter_through_time_window import filter_through_time_window
-from headwater.optimizer.rules.filter_through_top_k import filter_through_top_k
-from headwater.optimizer.rules.filter_through_union import filter_through_union
 from headwater.optimizer.rules.fold_constants import fold_constants
 from headwater.optimizer.rules.join_order import join_order
 from headwater.optimizer.rules.join_over_difference import join_over_difference
@@ -39,6 +25,7 @@ from headwater.optimizer.rules.join_over_union import join_over_union
 from headwater.optimizer.rules.limit_from_rank import limit_from_rank
 from headwater.optimizer.rules.merge_filters import merge_filters
 from headwater.optimizer.rules.merge_projects import merge_projects
+from headwater.optimizer.rules.merge_unions import merge_unions
 from headwater.optimizer.rules.narrow_aggregate import narrow_aggregate
 from headwater.optimizer.rules.narrow_join import narrow_join
 from headwater.optimizer.rules.now_window import now_window
@@ -50,6 +37,7 @@ from headwater.optimizer.rules.project_through_split import project_through_spli
 from headwater.optimizer.rules.project_through_time_window import project_through_time_window
 from headwater.optimizer.rules.project_through_union import project_through_union
 from headwater.optimizer.rules.propagate_empty import propagate_empty
+from headwater.optimizer.rules.push_down_filter import push_down_filter
 from headwater.optimizer.rules.repeated_input import repeated_input
 from headwater.optimizer.rules.residual_to_sides import residual_to_sides
 from headwater.optimizer.rules.semi_join_of_unique import semi_join_of_unique
@@ -60,15 +48,12 @@ from headwater.optimizer.rules.window_over_union import window_over_union
 
 LAWS: tuple[Rule, ...] = (
     # less to do at all
-    *(fold_constants, propagate_empty, merge_filters, merge_projects, now_window, repeated_input),
-    *(drop_split, drop_coalesce, drop_distinct, distinct_in_distinct, distinct_of_set_operation),
+    *(fold_constants, propagate_empty, merge_filters, merge_projects, merge_unions, now_window),
+    *(repeated_input, drop_split, drop_coalesce, drop_distinct, distinct_in_distinct, distinct_of_set_operation),
     *(distinct_in_set_operation, distinct_in_aggregate, outer_to_inner, unused_outer_join, unused_aggregates),
     *(limit_from_rank, unused_rank),
     # fewer rows
-    *(filter_through_project, filter_through_union, filter_through_time_window, filter_through_row_window),
-    *(filter_through_distinct, filter_through_set_operation, filter_through_aggregate, filter_through_top_k),
-    *(filter_through_hop_window, filter_through_session_window, filter_through_granularity, filter_through_split),
-    *(filter_through_sample, filter_through_changes, filter_into_join, residual_to_sides),
+    *(push_down_filter, filter_into_join, residual_to_sides),
     # fewer columns
     *(project_through_union, project_through_split, narrow_join, narrow_aggregate),
     # cheaper operators

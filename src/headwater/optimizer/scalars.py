@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from headwater.algebra.nodes import Filter, Plan, Project
 from headwater.expressions.nodes import Expression
@@ -35,11 +35,8 @@ def filtered(plan: Plan, predicates: Iterable[Expression]) -> Plan:
 
 def positional(scalar: Expression, ours: Schema, theirs: Schema) -> Expression:
     """The expression over columns in the same places under the names of another schema."""
-    return renamed(scalar, _changed(ours, theirs))
-
-
-def _changed(ours: Schema, theirs: Schema) -> Mapping[str, str]:
-    return {a: b for a, b in zip(ours.names, theirs.names, strict=True) if a != b}
+    changed = {a: b for a, b in zip(ours.names, theirs.names, strict=True) if a != b}
+    return renamed(scalar, changed) if changed else scalar
 
 
 def narrowed(plan: Plan, names: Iterable[str]) -> Plan:

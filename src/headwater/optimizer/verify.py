@@ -57,47 +57,18 @@ def _problem(node: n.Plan) -> str | None:
     names = node.schema.names
     if len({name.casefold() for name in names}) != len(names):
         return f"two columns of the same name among {names}"
-    match node:
-        case n.Filter(input=below, predicate=predicate):
-            return _reads(predicate, set(below.schema.names))
-        case n.Project(input=below, expressions=expressions):
-            have = set(below.schema.names)
-            return next((p for _, s in expressions if (p := _reads(s, have))), None)
-        case n.Join():
-            return _join_problem(node)
-        case n.Union() | n.SetOperation():
-            left, right = ([f.type for f in side.schema] for side in node.inputs)
-            return None if left == right else f"the sides have types {left} and {right}"
-        case n.Aggregate(input=below, keys=keys, calls=calls):
-            named = {name for c in calls for name in (c.argument, c.filter) if name is not None}
-            return _missing({*keys, *named}, below)
-        case n.RowWindow(input=below, partition=partition) | n.SessionWindow(input=below, partition=partition):
-            return _missing(set(partition), below)
-        case n.TopK(input=below, order=order, partition=partition):
-            return _missing({*partition, *(k.column for k in order)}, below)
-    return None
+    for port, (used, child) in enumerate(zip(node.names(), node.inputs, strict=True)):
+        missing = used.difference(child.schema.names)
+        if missing:
+            return f"there are no columns {sorted(missing)} in input {port}"
+    return node.problem() or next((p for scalar in node.scalars if (p := _unsaid(scalar, node))), None)
 
 
-def _join_problem(node: n.Join) -> str | None:
-    ours, theirs = set(node.left.schema.names), set(node.right.schema.names)
-    missing = [pair for pair in node.keys if pair[0] not in ours or pair[1] not in theirs]
-    if missing:
-        return f"there are no such keys: {missing}"
-    types = [(node.left.schema.field(a).type, node.right.schema.field(b).type) for a, b in node.keys]
-    if any(a != b for a, b in types):
-        return f"keys of different types: {types}"
-    if node.residual is None:
-        return None
-    return _reads(node.residual, {*(f"l.{name}" for name in ours), *(f"r.{name}" for name in theirs)})
-
-
-def _reads(scalar: Expression, have: set[str]) -> str | None:
+def _unsaid(scalar: Expression, node: n.Plan) -> str | None:
+    """The columns that an expression reads must be there."""
+    sides = ("l.", "r.") if isinstance(node, n.Join) else ("",)
+    have = {f"{side}{name}" for side, child in zip(sides, node.inputs, strict=True) for name in child.schema.names}
     missing = set(scalar.columns) - have
     if missing:
         return f"{to_text(scalar)} reads {sorted(missing)}, which are not there"
     return None
-
-
-def _missing(used: set[str], below: n.Plan) -> str | None:
-    missing = used - set(below.schema.names)
-    return f"there are no columns {sorted(missing)}" if missing else None

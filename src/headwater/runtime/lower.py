@@ -22,7 +22,7 @@ from attrs import evolve
 
 from headwater.algebra import nodes as n
 from headwater.algebra.plan_data import digest
-from headwater.algebra.properties import begins_once, is_chronon
+from headwater.algebra.properties import is_chronon, properties
 from headwater.expressions.rewrite import column
 from headwater.language.changes import DELETED, SIGN, carried_columns
 from headwater.language.consistency import MIDDLE, STRONG, Consistency
@@ -270,11 +270,11 @@ class Lowering:
             case n.Project(input=below, expressions=expressions):
                 return self._add(ProjectOperator(below.schema, schema, [e for _, e in expressions]), *inputs)
             case n.Union():
-                return self._add(UnionOperator(schema), *inputs)
+                return self._add(UnionOperator(schema, len(inputs)), *inputs)
             case n.Join():
                 return self._join(plan, inputs, hold=hold)
             case n.Distinct():
-                once = begins_once(plan)
+                once = properties(plan).begins_once
                 operator = CountSweepOperator(schema, "distinct", speculative=speculative, hold=hold, once=once)
                 return self._add(operator, *inputs, final=final or (once and not speculative))
             case n.Coalesce(longest=longest):
@@ -417,7 +417,7 @@ class Lowering:
 
     def _aggregate(self, plan: n.Aggregate, input_: Lowered, *, hold: bool) -> Lowered:
         """DISTINCT arguments come through inputs of their own, already without duplicates."""
-        below, once = plan.input.schema, begins_once(plan)
+        below, once = plan.input.schema, properties(plan).begins_once
         schemas, ports = [below], [input_]
         calls: list[Call] = []
         for call in plan.calls:

@@ -8,7 +8,6 @@ its inputs wait instead, for all the streams of its label. What is shown at once
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import reduce
 from itertools import count
 
 from headwater.algebra import nodes as n
@@ -51,22 +50,10 @@ def _held(plan: n.Plan, tree: Labeled, labels: Mapping[str, frozenset[str]], sou
             reached = labels.get(below.name, frozenset((below.name,)))
             awaited = [only_time(sources[name]) for name in sorted((mine - reached) & sources.keys())]
             if awaited:
-                inputs[i] = n.Await(inputs[i], reduce(n.Union, awaited), _read_by(plan, i))
+                inputs[i] = n.Await(inputs[i], n.Union.of(awaited), plan.grouped_by(i))
     return plan.with_new_inputs(inputs)
 
 
 def only_time(source: n.Source) -> n.Plan:
     """No rows of it, only how far it is."""
     return n.Project(n.Filter(source, FALSE), (("row", TRUE),))
-
-
-def _read_by(plan: n.Plan, port: int) -> tuple[str, ...]:
-    """The columns by which an operator has its rows spread; waiting rows are where they will be needed."""
-    match plan:
-        case n.Join(keys=keys):
-            return tuple(pair[port] for pair in keys)
-        case n.Aggregate(keys=keys):
-            return keys
-        case n.TopK(partition=partition) | n.RowWindow(partition=partition) | n.SessionWindow(partition=partition):
-            return partition
-    return ()

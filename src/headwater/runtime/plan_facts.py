@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from headwater.algebra import nodes as n
-from headwater.algebra.properties import is_chronon
-from headwater.model.time import INFINITY
+from headwater.algebra.properties import properties
 
 
 def remembers_nothing(plan: n.Plan, *, late: bool = False, repaired: bool = False) -> bool:
@@ -13,14 +12,11 @@ def remembers_nothing(plan: n.Plan, *, late: bool = False, repaired: bool = Fals
     Late: what stands in a relation is handed to one that begins later. Repaired: what stands right above the sources does
     not count.
     """
-    match plan:
-        case n.Source(revisable=revisable, unordered=unordered, checked=checked, events=events):
-            return repaired or not (unordered or checked or events or (late and revisable))
-        case n.Filter() | n.Project() | n.Union() | n.Granularity() | n.PreAggregate():
-            return all(remembers_nothing(child, late=late, repaired=repaired) for child in plan.inputs)
-        case n.TimeWindow(input=below) | n.HopWindow(input=below) | n.Stamp(input=below):
-            return is_chronon(below) and remembers_nothing(below, late=late, repaired=repaired)
-    return False
+    if isinstance(plan, n.Source):
+        return repaired or not (plan.unordered or plan.checked or plan.events or (late and plan.revisable))
+    if not properties(plan).stateless:
+        return False
+    return all(remembers_nothing(child, late=late, repaired=repaired) for child in plan.inputs)
 
 
 def is_revisable(plan: n.Plan) -> bool:
@@ -30,20 +26,10 @@ def is_revisable(plan: n.Plan) -> bool:
 
 def delay_of(plan: n.Plan) -> int:
     """How long after the last row of its streams something of a plan may still begin."""
-    found: dict[n.Plan, int] = {}
+    delays: dict[n.Plan, int] = {}
     for node in plan.walk():
-        own = 0
-        match node:
-            case n.TimeWindow(size=size, slide=slide):
-                own = slide - 1 + (0 if size == INFINITY else size)
-            case n.HopWindow(size=size, slide=slide):
-                own = size + slide
-            case n.SessionWindow(gap=gap):
-                own = gap
-            case n.Granularity(granule=step) | n.Sample(period=step):
-                own = step - 1
-        found[node] = own + max((found[child] for child in node.inputs), default=0)
-    return found[plan]
+        delays[node] = node.delay + max((delays[child] for child in node.inputs), default=0)
+    return delays[plan]
 
 
 def shows_windows(plan: n.Plan) -> bool:

@@ -108,7 +108,7 @@ def _await(c: Choices, rows: Plan, other: Source) -> Plan:
 OPERATORS: dict[str, Make] = {
     "filter": lambda c: _filter(c, _left(c)),
     "project": lambda c: plans.project(c, _left(c)),
-    "union": lambda c: Union(left := _left(c), plans.conform(c, _right(c), left.schema)),
+    "union": lambda c: Union((left := _left(c), plans.conform(c, _right(c), left.schema))),
     **{f"join {kind.value} {how}": _join(kind, how) for kind in JoinKind for how in ("equi", "theta", "both", "cross")},
     **{f"set {kind.value}": _set(kind) for kind in SetKind},
     "distinct": lambda c: Distinct(_left(c)),
@@ -154,11 +154,11 @@ OPERATORS: dict[str, Make] = {
     "sample aggregate": lambda c: plans.refreshed(c, _chronons(c)),
     "stamp": lambda c: Stamp(_left(c), "instant"),
     "stamp istream": lambda c: Istream(TimeWindow(Stamp(_left(c), "instant"), c.pick([2, 3, 5]), c.pick([1, 2]))),
-    "constant union": lambda c: Union(left := _left(c), plans.conform(c, plans.constant(c), left.schema)),
+    "constant union": lambda c: Union((left := _left(c), plans.conform(c, plans.constant(c), left.schema))),
     "constant join": lambda c: plans.join(c, *_either_way(c, _left(c), plans.constant(c, "r_"))),
     "constant set": _constant_set,
     "constant window": lambda c: Union(
-        left := TimeWindow(_left(c), 3), plans.conform(c, TimeWindow(plans.constant(c), c.pick([2, 3])), left.schema)
+        (left := TimeWindow(_left(c), 3), plans.conform(c, TimeWindow(plans.constant(c), c.pick([2, 3])), left.schema))
     ),
     "windowed join": lambda c: plans.join(
         c,

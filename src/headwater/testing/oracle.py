@@ -207,8 +207,9 @@ class _Query:
         return f"SELECT {', '.join(['_t', *values])} FROM {below}"
 
     @_sql.register
-    def _(self, plan: Union, left: str, right: str) -> str:
-        return f"FROM {left} UNION ALL {_renamed(plan.right, plan.left, right)}"
+    def _(self, plan: Union, *below: str) -> str:
+        pairs = zip(plan.inputs, below, strict=True)
+        return " UNION ALL ".join(_renamed(child, plan, table) for child, table in pairs)
 
     @_sql.register
     def _(self, plan: Distinct, below: str) -> str:

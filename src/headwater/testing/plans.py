@@ -342,7 +342,7 @@ def _above(choices: Choices, made: Sequence[Source], below: Plan, depth: int) ->
     if kind == "join":
         return join(choices, left, right)
     right = conform(choices, right, left.schema)
-    return Union(left, right) if kind == "union" else SetOperation(left, right, choices.pick(list(SetKind)))
+    return Union((left, right)) if kind == "union" else SetOperation(left, right, choices.pick(list(SetKind)))
 
 
 def crowd(plan: Plan) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from headwater.algebra import nodes as n
-from headwater.expressions.nodes import Expression
 
 
 def read_columns(plan: n.Plan) -> dict[n.Plan, frozenset[str]]:
@@ -14,36 +13,6 @@ def read_columns(plan: n.Plan) -> dict[n.Plan, frozenset[str]]:
     wanted: dict[n.Plan, frozenset[str]] = {node: frozenset() for node in plan.walk()}
     wanted[plan] = frozenset(plan.schema.names)
     for node in reversed(list(plan.walk())):  # readers before what they read
-        for child, names in zip(node.inputs, _needs(node, wanted[node]), strict=True):
+        for child, names in zip(node.inputs, node.reads(wanted[node]), strict=True):
             wanted[child] |= names
     return wanted
-
-
-def _needs(plan: n.Plan, wanted: frozenset[str]) -> list[frozenset[str]]:
-    """The columns that the node reads of each input, if only some of its own are wanted."""
-    match plan:
-        case n.Filter(predicate=predicate):
-            return [wanted | _known(predicate, plan.input)]
-        case n.Project(input=below, expressions=expressions):
-            return [frozenset(c for _, scalar in expressions for c in _known(scalar, below))]
-        case n.TimeWindow() | n.Granularity():
-            return [wanted]
-        case n.Await(other=other, by=by):
-            return [wanted | frozenset(by), frozenset(other.schema.names)]
-        case n.HopWindow(start=start, end=end):
-            return [wanted - {start, end}]
-        case n.Aggregate(keys=keys, calls=calls) | n.PreAggregate(keys=keys, calls=calls):
-            read = {c for call in calls for c in (call.argument, call.filter) if c is not None}
-            return [frozenset(keys) | read]
-        case n.Join(left=left, right=right, keys=keys, residual=residual):
-            sides = []
-            for side, prefix, own in ((left, "l.", [a for a, _ in keys]), (right, "r.", [b for _, b in keys])):
-                compared = residual.columns if residual is not None else ()
-                named = {c.removeprefix(prefix) for c in compared if c.startswith(prefix)}
-                sides.append((wanted | named | set(own)) & set(side.schema.names))
-            return [frozenset(side) for side in sides]
-    return [frozenset(child.schema.names) for child in plan.inputs]
-
-
-def _known(scalar: Expression, below: n.Plan) -> frozenset[str]:
-    return frozenset(scalar.columns) & frozenset(below.schema.names)

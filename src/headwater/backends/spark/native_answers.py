@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from headwater.algebra.nodes import Plan
-from headwater.backends.spark.session import suits
 from headwater.backends.spark.native_parts import NativePart
 from headwater.backends.spark.native_rows import KEPT, SEEN, BatchText, selected
-from headwater.expressions.spark_values import quoted
+from headwater.backends.spark.session import suits
 from headwater.clock.seen import Seen
+from headwater.expressions.spark_values import quoted
 from headwater.model.schema import END, START
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.runtime.executor import TickJob

@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from headwater.algebra import nodes as n
 from headwater.algebra.properties import is_chronon
-from headwater.expressions.spark import to_spark
 from headwater.backends.spark.live_columns import read_columns
-from headwater.expressions.spark_values import NotNativeError, spark_type
 from headwater.expressions.rewrite import column
+from headwater.expressions.spark import to_spark
+from headwater.expressions.spark_values import NotNativeError, spark_type
 from headwater.model.schema import RESERVED, START, Schema
 from headwater.operators.base import Operator
 from headwater.operators.rows.granularity import GranularityOperator

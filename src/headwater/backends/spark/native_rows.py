@@ -15,12 +15,12 @@ import pyarrow as pa
 from attrs import frozen
 
 from headwater.algebra import nodes as n
-from headwater.backends.spark.session import suits
-from headwater.expressions.spark import to_spark
 from headwater.backends.spark.native_parts import CARRIED, NativePart
-from headwater.expressions.spark_values import literal, quoted
+from headwater.backends.spark.session import suits
 from headwater.clock.seen import Seen
 from headwater.expressions.nodes import Expression
+from headwater.expressions.spark import to_spark
+from headwater.expressions.spark_values import literal, quoted
 from headwater.model.arrays import int64_values
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema

@@ -20,12 +20,12 @@ import pyarrow.compute as pc
 from attrs import frozen
 
 from headwater.algebra import nodes as n
-from headwater.backends.spark.session import suits
 from headwater.backends.spark.native_parts import CARRIED, NativePart, chain, timed, window
 from headwater.backends.spark.native_rows import APART, KEPT, SEEN, BatchText, Found, as_type, selected
-from headwater.expressions.spark_values import literal, quoted
+from headwater.backends.spark.session import suits
 from headwater.clock.seen import Seen
 from headwater.expressions.rewrite import plain_column
+from headwater.expressions.spark_values import literal, quoted
 from headwater.model.arrays import int64_values
 from headwater.model.delta import Delta
 from headwater.model.schema import Field, Schema

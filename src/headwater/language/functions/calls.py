@@ -1,21 +1,19 @@
-"""Calls of functions: built-in ones by their text, functions of the user's by their name in the plan."""
+"""Calls of functions: built-in ones, and those of the user's."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import Protocol
 
 import pyarrow as pa
 from sqlglot import exp
 
 from headwater.errors import SqlError
-from headwater.language.arithmetic import meeting
-from headwater.language.casts import as_text, can_be, converted
+from headwater.expressions.casts import can_be
+from headwater.expressions.functions.record import arity
+from headwater.expressions.functions.table import SYNONYMS
+from headwater.expressions.nodes import Call, Literal
+from headwater.language.casts import converted, string_constant
 from headwater.language.catalog import Function
-from headwater.language.functions.parameters import as_parameters
-from headwater.language.functions.python_calls import python_call
-from headwater.language.functions.registry import SCALARS, UNREPEATABLE, arity, known_functions
-from headwater.language.functions.scalar_functions import ARRAYS
+from headwater.language.functions.plain_calls import Binder, plain_call, python_call, written_name
+from headwater.language.functions.registry import SCALARS, UNREPEATABLE, known_functions
 from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS, part_of_time
 from headwater.language.functions.user_functions import (
     find_function,
@@ -25,52 +23,11 @@ from headwater.language.functions.user_functions import (
     wrong_count,
     wrong_type,
 )
-from headwater.language.rendering import Template
-from headwater.language.scope import Bound, Scope
+from headwater.language.scope import Bound
 from headwater.language.text import did_you_mean
-from headwater.language.types import shown
 
-_SAME_KIND = {
-    "coalesce": 0,
-    "equal_null": 0,
-    "ifnull": 0,
-    "nvl": 0,
-    "nullif": 0,
-    "greatest": 0,
-    "least": 0,
-    "array": 0,
-    "if": 1,
-    "iif": 1,
-    "nvl2": 1,
-}
-"""Functions whose arguments, from the given one on, must go together."""
-
-_TEXTS = {"concat": 0, "concat_ws": 1, "elt": 1}
-"""Functions whose arguments, from the given one on, become text."""
-
-_OF_ARRAYS = ARRAYS.keys() - {"array", "array_repeat"}
 _GROUPING_FUNCTIONS = ("grouping", "grouping_id")
 _WHY_REPEATABLE = "The same input must always give the same answer."
-
-
-class Binder(Protocol):
-    """What calls need of the binder of expressions."""
-
-    scope: Scope
-
-    def bind(self, node: exp.Expr) -> Bound: ...
-
-    def boolean(self, bound: Bound, what: str) -> Bound: ...
-
-    def aggregated(self, node: exp.Expr) -> Bound: ...
-
-    def same_kind(self, values: Sequence[Bound], what: str) -> None: ...
-
-    def error(self, node: exp.Expr, code: str, message: str, *, detail: str = "", hint: str = "") -> SqlError: ...
-
-    def typed(
-        self, rebuilt: exp.Expr, node: exp.Expr, operands: Sequence[Bound], *, nullable: bool, what: str = "expression"
-    ) -> Bound: ...
 
 
 def bind_call(binder: Binder, node: exp.Anonymous) -> Bound:
@@ -80,6 +37,9 @@ def bind_call(binder: Binder, node: exp.Anonymous) -> Bound:
         return binder.aggregated(node)
     if (own := find_function(name)) is not None:
         return _user_call(binder, node, own)
+    if (definition := binder.functions.get(node.name)) is not None:
+        given = zip(node.expressions, definition.parameters, strict=True)
+        return python_call(definition, [converted(binder.bind(e), type_) for e, type_ in given], node)
     return _built_in(binder, node, name, list(node.expressions))
 
 
@@ -95,11 +55,14 @@ def bind_special_form(binder: Binder, node: exp.Expr) -> Bound:
             given = [node.args["substr"], node.this, node.args.get("position")]
             return _built_in(binder, node, "locate", [g for g in given if g is not None])
     assert isinstance(node, exp.Trim)
-    letters = node.expression or exp.Literal.string(" ")  # DuckDB takes all that is blank without being asked
-    operands = [binder.bind(node.this), binder.bind(letters)]
-    name = {"LEADING": "LTRIM", "TRAILING": "RTRIM"}.get(str(node.args.get("position")).upper(), "TRIM")
-    template = Template(this=f"{name}({{args}})", expressions=[o.node for o in operands])
-    return binder.typed(template, node, operands, nullable=True, what=f'function "{_written_name(node)}"')
+    letters = node.expression
+    blank = Bound(Literal(" ", pa.string()), False, node)
+    operands = [binder.bind(node.this), binder.bind(letters) if letters else blank]
+    ends = {"LEADING": ("ltrim", "trim leading"), "TRAILING": ("rtrim", "trim trailing")}
+    plain, chosen = ends.get(str(node.args.get("position")).upper(), ("btrim", "btrim"))
+    given = tuple(o.expression for o in operands)
+    call = Call(plain, given[:1], pa.null()) if letters is None else Call(chosen, given, pa.null())
+    return binder.typed(call, node, operands, nullable=True, what=f'function "{written_name(node)}"')
 
 
 def refused_constant(binder: Binder, node: exp.Column) -> SqlError | None:
@@ -110,10 +73,6 @@ def refused_constant(binder: Binder, node: exp.Column) -> SqlError | None:
     return binder.error(node, "UNKNOWN_FUNCTION", message, hint=_WHY_REPEATABLE)
 
 
-def _written_name(node: exp.Expr) -> str:
-    return str(node.meta.get("name") or node.name or type(node).__name__).lower()
-
-
 # -- built in ---------------------------------------------------------------------------------------------------------
 
 
@@ -121,7 +80,7 @@ def _built_in(binder: Binder, node: exp.Expr, name: str, given: list[exp.Expr]) 
     function = SPECIAL_FUNCTIONS.get(name) or SCALARS.get(name)
     if function is None:
         raise _unknown_function(binder, node, name)
-    shown_name = _written_name(node)
+    shown_name = written_name(node)
     if not function.least <= len(given) <= function.most:
         if name == "unix_timestamp" and not given:  # the time of day
             raise _unknown_function(binder, node, name)
@@ -129,45 +88,7 @@ def _built_in(binder: Binder, node: exp.Expr, name: str, given: list[exp.Expr]) 
         raise binder.error(node, "WRONG_ARGUMENTS", message)
     if name in SPECIAL_FUNCTIONS:
         return SPECIAL_FUNCTIONS[name].build(binder, node, name, given)
-    arguments = [binder.bind(e) for e in given]
-    if name in _SAME_KIND:
-        first = _SAME_KIND[name]
-        binder.same_kind(arguments[first:], f'the arguments of "{name}"')
-        if name != "nullif":  # the type of its first argument
-            arguments = [*arguments[:first], *meeting(arguments[first:])]
-    if name in _TEXTS:
-        arguments = _as_texts(name, arguments)
-    arguments = _as_parameters(binder, node, name, arguments)
-    if name in ("if", "iif"):
-        binder.boolean(arguments[0], f'the first argument of "{name}"')
-    text = SCALARS[name].text([a.type for a in arguments])
-    template = Template(this=text, expressions=[a.node for a in arguments])
-    nullable = not (name == "coalesce" and any(not a.nullable for a in arguments))
-    return binder.typed(template, node, arguments, nullable=nullable, what=f'function "{shown_name}"')
-
-
-def _as_parameters(binder: Binder, node: exp.Expr, name: str, arguments: list[Bound]) -> list[Bound]:
-    found = as_parameters(name, arguments)
-    first = arguments[0].type if arguments else pa.null()
-    if name in _OF_ARRAYS and not (pa.types.is_list(first) or pa.types.is_null(first)):
-        found = None  # DuckDB would take a STRING for a list of letters
-    if found is None:
-        types = " and ".join(shown(a.type) for a in arguments)
-        raise binder.error(node, "TYPE_MISMATCH", f'function "{_written_name(node)}" does not take {types}')
-    return found
-
-
-def _as_texts(name: str, arguments: list[Bound]) -> list[Bound]:
-    """BINARY alone stays what it is, and ``concat_ws`` joins the items of arrays too."""
-    first = _TEXTS[name]
-    joined = arguments[first:]
-    without_null = [a for a in joined if name != "concat" or not pa.types.is_null(a.type)]
-    if name != "concat_ws" and all(pa.types.is_binary(a.type) for a in without_null):
-        return arguments
-    texts = [as_text(a) for a in joined]
-    if name == "concat_ws":
-        texts = [converted(t, pa.list_(pa.string())) if pa.types.is_list(t.type) else t for t in texts]
-    return [*arguments[:first], *texts]
+    return plain_call(binder, node, SYNONYMS.get(name, name), [binder.bind(e) for e in given])
 
 
 def _unknown_function(binder: Binder, node: exp.Expr, name: str) -> SqlError:
@@ -202,10 +123,10 @@ def _user_call(binder: Binder, node: exp.Anonymous, function: Function) -> Bound
 def _converted(binder: Binder, function: Function, parameter: int, argument: Bound) -> Bound:
     """The argument as a value of the parameter's type."""
     type_ = function.definition.parameters[parameter]
-    literal = isinstance(argument.node, exp.Literal) and argument.node.is_string
+    literal = string_constant(argument.expression)
     text = binder.scope.text
-    if not takes(type_, argument.type, literal=literal):
+    if not takes(type_, argument.type, literal=literal is not None):
         raise wrong_type(text, argument.origin, function, parameter, argument.type)
-    if literal and not pa.types.is_string(type_) and not can_be(argument.node.name, type_):
-        raise wrong_type(text, argument.origin, function, parameter, argument.type, value=argument.node.name)
+    if literal is not None and not pa.types.is_string(type_) and not can_be(literal, type_):
+        raise wrong_type(text, argument.origin, function, parameter, argument.type, value=literal)
     return converted(argument, type_)

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from headwater.errors import SqlError
 from headwater.expressions.functions.table import NAMED
-from headwater.expressions.nodes import Expression, UserCall
+from headwater.expressions.nodes import Call, Case, Literal, UserCall
 from headwater.language.arithmetic import meeting
 from headwater.language.casts import as_text, converted
 from headwater.language.functions.parameters import as_parameters
@@ -36,12 +36,14 @@ class Binder(Protocol):
     def error(self, node: exp.Expr, code: str, message: str, *, detail: str = "", hint: str = "") -> SqlError: ...
 
     def typed(
-        self, expression: Expression, node: exp.Expr, operands: Sequence[Bound], *, nullable: bool, what: str
+        self, expression: Call | Case | Literal, node: exp.Expr, operands: Sequence[Bound], *, nullable: bool, what: str
     ) -> Bound: ...
 
     def called(
         self, name: str, node: exp.Expr, operands: Sequence[Bound], *, nullable: bool = True, what: str
     ) -> Bound: ...
+
+    def negative(self, operand: Bound, node: exp.Expr, what: str) -> Bound: ...
 
     def cast(
         self, value: Bound, type_: pa.DataType, node: exp.Expr, *, attempt: bool = False, what: str

@@ -1,69 +1,22 @@
 """The functions that SQL may call: nothing else is passed through to an engine.
 
-The scalar ones are listed in ``scalar_functions``, those whose text depends on constants in ``special_functions``.
+The scalar ones are rows of ``headwater.expressions.functions``; ``special_functions`` says how some are read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pyarrow as pa
-from attrs import field, frozen
+from attrs import frozen
 
-from headwater.language.functions.scalar_functions import ALL, MANY, Texts
-from headwater.language.types import is_nested, is_numeric
-
-
-def arity(least: int, most: int) -> str:
-    """How a message says how many arguments there may be: ``2 arguments``."""
-    if least == most:
-        return "no arguments" if least == 0 else f"{least} argument{'' if least == 1 else 's'}"
-    if most == MANY:
-        return f"at least {least} argument{'' if least == 1 else 's'}"
-    return f"{least} to {most} arguments"
+from headwater.expressions.functions.record import Function
+from headwater.expressions.functions.table import NAMED, SYNONYMS
+from headwater.expressions.types import is_nested, is_numeric
 
 
-@frozen
-class ScalarFunction:
-    """One scalar function: how many arguments it takes, and its DuckDB text for each number and kind of them."""
-
-    name: str
-    least: int
-    most: int
-    texts: Texts = field(eq=False)
-
-    def text(self, arguments: Sequence[pa.DataType]) -> str:
-        """The text for such arguments: alternatives are separated by ``;``, the last serves for all others."""
-        texts = self.texts
-        if isinstance(texts, dict):
-            kinds = _kinds(arguments[0])
-            texts = next((texts[kind] for kind in kinds if kind in texts), texts[""])
-        alternatives = texts.split(" ; ")
-        return alternatives[min(len(arguments) - self.least, len(alternatives) - 1)]
-
-    @property
-    def arity(self) -> str:
-        return arity(self.least, self.most)
-
-
-def _kinds(type_: pa.DataType) -> tuple[str, ...]:
-    """The kinds that a type belongs to, the nearest first."""
-    if pa.types.is_float32(type_):
-        return "float", "real"
-    tests = {
-        "text": pa.types.is_string,
-        "blob": pa.types.is_binary,
-        "list": pa.types.is_list,
-        "real": pa.types.is_float64,
-        "decimal": pa.types.is_decimal,
-        "bigint": pa.types.is_int64,
-    }
-    return tuple(kind for kind, test in tests.items() if test(type_))
-
-
-SCALARS: dict[str, ScalarFunction] = {
-    name: ScalarFunction(name, least, most, texts) for name, (least, most, texts) in ALL.items()
-}
+SCALARS: dict[str, Function] = {**NAMED, **{synonym: NAMED[name] for synonym, name in SYNONYMS.items()}}
+"""Under all their names."""
 UNREPEATABLE = frozenset(
     {
         *(

@@ -1,38 +1,30 @@
-"""Functions whose text depends on constants: units of time, patterns, names of fields."""
+"""Functions that are built from their arguments as written: units of time, patterns, names of fields, forms of CASE."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import pyarrow as pa
-from attrs import frozen
+from attrs import evolve, frozen
 from sqlglot import exp
 
 from headwater.errors import SqlError
+from headwater.expressions.casts import cast_text
+from headwater.expressions.functions.datetime_patterns import translated
+from headwater.expressions.functions.record import MANY
+from headwater.expressions.functions.table import NAMED
+from headwater.expressions.functions.times import DEFAULT_PATTERN, LENGTHS, MONTHS
 from headwater.expressions.levenshtein import LEVENSHTEIN
-from headwater.language.arithmetic import meeting, remainder, spark_operands
-from headwater.language.casts import as_date, cast_text
-from headwater.language.functions.datetime_patterns import translated
-from headwater.language.functions.python_calls import python_call
-from headwater.language.functions.scalar_functions import MANY
-from headwater.language.rendering import Template
+from headwater.expressions.nodes import Call, Case, Cast, Literal
+from headwater.expressions.types import is_numeric, is_temporal
+from headwater.language.arithmetic import meeting, spark_operands
+from headwater.language.casts import as_date, converted
+from headwater.language.functions.parameters import as_parameters
+from headwater.language.functions.plain_calls import Binder, not_taken, plain_call, python_call
+from headwater.language.predicates import is_null, is_there, test
 from headwater.language.scope import Bound
 from headwater.language.text import closest
-from headwater.language.types import is_temporal, shown
-
-
-class Binder(Protocol):
-    """What a builder needs of the binder of expressions."""
-
-    def bind(self, node: exp.Expr) -> Bound: ...
-
-    def error(self, node: exp.Expr, code: str, message: str, *, detail: str = "", hint: str = "") -> SqlError: ...
-
-    def typed(
-        self, rebuilt: exp.Expr, node: exp.Expr, operands: Sequence[Bound], *, nullable: bool, what: str = "expression"
-    ) -> Bound: ...
-
+from headwater.language.types import shown
 
 Builder = Callable[[Binder, exp.Expr, str, list[exp.Expr]], Bound]
 
@@ -48,43 +40,34 @@ class SpecialFunction:
 
 # -- pieces -----------------------------------------------------------------------------------------------------------
 
-_DEFAULT_PATTERN = "yyyy-MM-dd HH:mm:ss"
-_PARTS: dict[str, tuple[str, ...]] = {
-    "YEAR": ("YEAR", "Y", "YEARS", "YR", "YRS"),
-    "ISOYEAR": ("YEAROFWEEK",),
-    "QUARTER": ("QUARTER", "QTR"),
-    "MONTH": ("MONTH", "MON", "MONS", "MONTHS"),
-    "WEEK": ("WEEK", "W", "WEEKS"),
-    "DAY": ("DAY", "D", "DAYS"),
-    "DAYOFWEEK": ("DAYOFWEEK", "DOW"),
-    "ISODOW": ("DAYOFWEEK_ISO", "DOW_ISO"),
-    "DAYOFYEAR": ("DOY", "DAYOFYEAR"),
-    "HOUR": ("HOUR", "H", "HOURS", "HR", "HRS"),
-    "MINUTE": ("MINUTE", "M", "MIN", "MINS", "MINUTES"),
-    "SECOND": ("SECOND", "S", "SEC", "SECONDS", "SECS"),
-}
-_TRUNCATIONS: dict[str, tuple[str, ...]] = {
-    "year": ("YEAR", "YYYY", "YY"),
-    "quarter": ("QUARTER",),
-    "month": ("MONTH", "MM", "MON"),
-    "week": ("WEEK",),
-    "day": ("DAY", "DD"),
-    "hour": ("HOUR",),
-    "minute": ("MINUTE",),
-    "second": ("SECOND",),
-    "millisecond": ("MILLISECOND",),
-    "microsecond": ("MICROSECOND",),
-}
-_LENGTHS = {
-    "MICROSECOND": 1,
-    "MILLISECOND": 1_000,
-    "SECOND": 1_000_000,
-    "MINUTE": 60_000_000,
-    "HOUR": 3_600_000_000,
-    "DAY": 86_400_000_000,
-    "WEEK": 604_800_000_000,
-}
-_MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
+_PARTS: tuple[tuple[str, ...], ...] = (
+    ("YEAR", "Y", "YEARS", "YR", "YRS"),
+    ("YEAROFWEEK",),
+    ("QUARTER", "QTR"),
+    ("MONTH", "MON", "MONS", "MONTHS"),
+    ("WEEK", "W", "WEEKS"),
+    ("DAY", "D", "DAYS"),
+    ("DAYOFWEEK", "DOW"),
+    ("DAYOFWEEK_ISO", "DOW_ISO"),
+    ("DOY", "DAYOFYEAR"),
+    ("HOUR", "H", "HOURS", "HR", "HRS"),
+    ("MINUTE", "M", "MIN", "MINS", "MINUTES"),
+    ("SECOND", "S", "SEC", "SECONDS", "SECS"),
+)
+_TRUNCATIONS: tuple[tuple[str, ...], ...] = (
+    ("YEAR", "YYYY", "YY"),
+    ("QUARTER",),
+    ("MONTH", "MM", "MON"),
+    ("WEEK",),
+    ("DAY", "DD"),
+    ("HOUR",),
+    ("MINUTE",),
+    ("SECOND",),
+    ("MILLISECOND",),
+    ("MICROSECOND",),
+)
+"""Units with their other names."""
+_ZERO = Literal("0", pa.int32())
 
 
 def _constant(binder: Binder, node: exp.Expr, what: str) -> str:
@@ -93,14 +76,14 @@ def _constant(binder: Binder, node: exp.Expr, what: str) -> str:
     return node.name
 
 
-def _unit(binder: Binder, node: exp.Expr, function: str, names: dict[str, tuple[str, ...]]) -> str:
-    """The unit that a constant names, under the name that the table gives it."""
+def _unit(binder: Binder, node: exp.Expr, function: str, units: Sequence[Sequence[str]]) -> str:
+    """The unit that a constant names, under its first name."""
     written = node.name.upper()
-    for unit, synonyms in names.items():
-        if written in synonyms:
-            return unit
-    near = closest(written, [s for synonyms in names.values() for s in synonyms])
-    hint = f"Did you mean {near}?" if near else f"There are {', '.join(s[0] for s in names.values())}."
+    for names in units:
+        if written in names:
+            return names[0]
+    near = closest(written, [name for names in units for name in names])
+    hint = f"Did you mean {near}?" if near else f"There are {', '.join(names[0] for names in units)}."
     raise binder.error(node, "UNKNOWN_UNIT", f'function "{function}" has no unit "{node.name}"', hint=hint)
 
 
@@ -109,25 +92,26 @@ def _word(binder: Binder, node: exp.Expr, function: str) -> str:
     if not isinstance(node, exp.Column) or node.args.get("table"):
         hint = "For example: TIMESTAMPADD(DAY, 1, t)."
         raise binder.error(node, "WRONG_ARGUMENTS", f'function "{function}" begins with a unit of time', hint=hint)
-    return _unit(binder, node, function, {name: (name, f"{name}S") for name in (*_LENGTHS, *_MONTHS)})
+    return _unit(binder, node, function, [(name, f"{name}S") for name in (*LENGTHS, *MONTHS)])
 
 
-def _call(binder: Binder, node: exp.Expr, name: str, text: str, arguments: Sequence[Bound]) -> Bound:
-    template = Template(this=text, expressions=[a.node for a in arguments])
-    return binder.typed(template, node, arguments, nullable=True, what=f'function "{name}"')
+def _call(
+    binder: Binder, node: exp.Expr, name: str, function: str, arguments: Sequence[Bound | str], *, nullable: bool = True
+) -> Bound:
+    """A call of the function that expressions know so; ``name`` is what the query calls it. Texts are constants."""
+    given = tuple(Literal(a, pa.string()) if isinstance(a, str) else a.expression for a in arguments)
+    operands = [a for a in arguments if isinstance(a, Bound)]
+    call = Call(function, given, pa.null())
+    return binder.typed(call, node, operands, nullable=nullable, what=f'function "{name}"')
 
 
 # -- parts of a time --------------------------------------------------------------------------------------------------
 
 
 def part_of_time(binder: Binder, node: exp.Expr, name: str, unit: exp.Expr, value: exp.Expr) -> Bound:
-    """EXTRACT(unit FROM value): INT, but for seconds, which have a fraction."""
+    """EXTRACT(unit FROM value)."""
     found = _unit(binder, unit, name, _PARTS)
-    texts = {
-        "SECOND": "CAST(EXTRACT(MICROSECONDS FROM {0}) / 1000000 AS DECIMAL(8,6))",
-        "DAYOFWEEK": "CAST(DAYOFWEEK({0}) + 1 AS INTEGER)",
-    }
-    return _call(binder, node, name, texts.get(found, f"CAST({found}({{0}}) AS INTEGER)"), [binder.bind(value)])
+    return _call(binder, node, name, "date_part", [found, binder.bind(value)])
 
 
 def _date_part(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
@@ -138,122 +122,90 @@ def _date_part(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Ex
 def _date_trunc(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
     _constant(binder, arguments[0], "the unit")
     unit = _unit(binder, arguments[0], name, _TRUNCATIONS)
-    return _call(binder, node, name, f"CAST(DATE_TRUNC('{unit}', {{0}}) AS TIMESTAMP)", [binder.bind(arguments[1])])
+    return _call(binder, node, name, "date_trunc", [unit, binder.bind(arguments[1])])
 
 
 def _trunc(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
     _constant(binder, arguments[1], "the unit")
-    coarse = {unit: names for unit, names in _TRUNCATIONS.items() if unit in ("year", "quarter", "month", "week")}
+    coarse = [names for names in _TRUNCATIONS if names[0] in ("YEAR", "QUARTER", "MONTH", "WEEK")]
     unit = _unit(binder, arguments[1], name, coarse)
-    text = f"CAST(DATE_TRUNC('{unit}', CAST({{0}} AS DATE)) AS DATE)"
-    return _call(binder, node, name, text, [as_date(binder.bind(arguments[0]))])
+    return _call(binder, node, name, "trunc", [as_date(binder.bind(arguments[0])), unit])
 
 
 # -- arithmetic with times --------------------------------------------------------------------------------------------
 
 
-def _timestamp_add(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
-    unit = _word(binder, arguments[0], name)
-    if unit in _LENGTHS:
-        step = f"TO_MICROSECONDS(CAST({{0}} AS BIGINT) * {_LENGTHS[unit]})"
-    else:
-        step = f"TO_MONTHS(CAST({{0}} * {_MONTHS[unit]} AS INTEGER))"
-    text = f"(CAST({{1}} AS TIMESTAMP) + {step})"
-    return _call(binder, node, name, text, [binder.bind(a) for a in arguments[1:]])
+def _with_unit(function: str) -> Builder:
+    """``timestampadd(unit, number, time)`` and ``timestampdiff(unit, start, end)``."""
+
+    def build(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
+        unit = _word(binder, arguments[0], name)
+        return _call(binder, node, name, function, [unit, *(binder.bind(a) for a in arguments[1:])])
+
+    return build
 
 
-def _timestamp_diff(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
-    """How many whole units lie between: of months as Java counts them, from one day of a month to the same day."""
-    unit = _word(binder, arguments[0], name)
-    start, end = "CAST({0} AS TIMESTAMP)", "CAST({1} AS TIMESTAMP)"
-    if unit in _LENGTHS:
-        text = f"((EPOCH_US({end}) - EPOCH_US({start})) // {_LENGTHS[unit]})"
-    else:
-        first, last = f"CAST({start} AS DATE)", f"CAST({end} AS DATE)"
-        first_time, last_time = f"CAST({start} AS TIME)", f"CAST({end} AS TIME)"
-        day = (
-            f"CASE WHEN {last} > {first} AND {last_time} < {first_time} THEN {last} - 1 "
-            f"WHEN {last} < {first} AND {last_time} > {first_time} THEN {last} + 1 ELSE {last} END"
-        )
-        months = f"(({_packed(day)} - {_packed(first)}) // 32)"
-        text = f"({months} // {_MONTHS[unit]})"
-    return _call(binder, node, name, text, [binder.bind(a) for a in arguments[1:]])
-
-
-def _packed(day: str) -> str:
-    return f"((YEAR({day}) * 12 + MONTH({day})) * 32 + DAY({day}))"
+_timestamp_add, _timestamp_diff = _with_unit("timestampadd"), _with_unit("timestampdiff")
 
 
 def _date_add(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
     """DATE_ADD(date, days); DATE_ADD(unit, number, timestamp)."""
     if len(arguments) == 3:
         return _timestamp_add(binder, node, name, arguments)
-    text = "(CAST({0} AS DATE) + CAST({1} AS INTEGER))"
-    return _call(binder, node, name, text, [as_date(binder.bind(arguments[0])), binder.bind(arguments[1])])
+    day, days = as_date(binder.bind(arguments[0])), binder.bind(arguments[1])
+    return _call(binder, node, name, "date_add", [day, days])
 
 
 def _date_diff(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
     """DATEDIFF(end, start) in days; DATEDIFF(unit, start, end)."""
     if len(arguments) == 3:
         return _timestamp_diff(binder, node, name, arguments)
-    text = "CAST(DATE_DIFF('day', CAST({1} AS DATE), CAST({0} AS DATE)) AS INTEGER)"
-    return _call(binder, node, name, text, [as_date(binder.bind(a)) for a in arguments])
+    return _call(binder, node, name, "datediff", [as_date(binder.bind(a)) for a in arguments])
 
 
 # -- patterns ---------------------------------------------------------------------------------------------------------
 
 
-def _written_as(binder: Binder, node: exp.Expr) -> str:
-    """DuckDB's words for a pattern by which times are written."""
-    found = translated(_constant(binder, node, "the pattern"))
-    if found is None:
-        raise _unsupported_pattern(binder, node)
-    return found.writing.replace("'", "''")
-
-
-def _unsupported_pattern(binder: Binder, node: exp.Expr, *, for_reading: bool = False) -> SqlError:
+def _pattern(binder: Binder, node: exp.Expr, *, for_reading: bool = False) -> str:
+    """A pattern that both engines know."""
+    pattern = _constant(binder, node, "the pattern")
+    found = translated(pattern)
+    if found is not None and not (for_reading and found.reading is None):
+        return pattern
     hint = "Supported are yyyy, MM, MMM, dd, HH, hh, mm, ss, SSS, SSSSSS, a, E and text in quotes."
     if for_reading:
         hint = (
             "To read text it needs yyyy, and may have MM, MMM, dd, HH, hh, mm, ss, SSS, SSSSSS, a and text in quotes."
         )
-    return binder.error(node, "UNSUPPORTED", f"the pattern '{node.name}' is not supported", hint=hint)
+    raise binder.error(node, "UNSUPPORTED", f"the pattern '{node.name}' is not supported", hint=hint)
 
 
-def _read_by(binder: Binder, node: exp.Expr, argument: str) -> str:
-    """The text of a TIMESTAMP read by a pattern: NULL where the text does not match it."""
-    found = translated(_constant(binder, node, "the pattern"))
-    if found is None or found.reading is None:
-        raise _unsupported_pattern(binder, node, for_reading=True)
-    signs, match = (
-        part.replace("'", "''").replace("{", "{{").replace("}", "}}") for part in (found.writing, found.reading)
-    )
-    return f"CASE WHEN REGEXP_FULL_MATCH({argument}, '{match}') THEN TRY_STRPTIME({argument}, '{signs}') END"
-
-
-def _moment(binder: Binder, name: str, arguments: list[exp.Expr]) -> tuple[str, Bound]:
-    """A time from a time, or from text by a pattern (or in the usual form)."""
-    value = binder.bind(arguments[0])
-    if is_temporal(value.type) or pa.types.is_null(value.type):
-        return "CAST({0} AS TIMESTAMP)", value
-    if not pa.types.is_string(value.type):
-        message = f'function "{name}" does not take {shown(value.type)}'
-        raise binder.error(arguments[0], "TYPE_MISMATCH", message)
-    if len(arguments) > 1:
-        return _read_by(binder, arguments[1], "{0}"), value
-    return cast_text(value.type, pa.timestamp("us"), attempt=True) or "", value
+def _moment(binder: Binder, node: exp.Expr, name: str) -> Bound:
+    """A time, or the text of one."""
+    value = binder.bind(node)
+    if is_temporal(value.type) or pa.types.is_null(value.type) or pa.types.is_string(value.type):
+        return value
+    raise binder.error(node, "TYPE_MISMATCH", f'function "{name}" does not take {shown(value.type)}')
 
 
 def _to_timestamp(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
-    text, value = _moment(binder, name, arguments)
-    return _call(binder, node, name, text, [value])
+    value = _moment(binder, arguments[0], name)
+    if pa.types.is_string(value.type) and len(arguments) > 1:
+        pattern = _pattern(binder, arguments[1], for_reading=True)
+        return _call(binder, node, name, "to_timestamp", [value, pattern])
+    return _read(value, pa.timestamp("us"), node)
 
 
 def _to_date(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
-    text, value = _moment(binder, name, arguments)
-    if len(arguments) == 1 and pa.types.is_string(value.type):
-        text = cast_text(value.type, pa.date32(), attempt=True) or text
-    return _call(binder, node, name, f"CAST({text} AS DATE)", [value])
+    value = _moment(binder, arguments[0], name)
+    if pa.types.is_string(value.type) and len(arguments) > 1:
+        return _to_timestamp(binder, node, name, arguments).cast(pa.date32())
+    return _read(value, pa.date32(), node)
+
+
+def _read(value: Bound, type_: pa.DataType, node: exp.Expr) -> Bound:
+    """NULL where the text is none of the type."""
+    return evolve(converted(value, type_, attempt=pa.types.is_string(value.type)), nullable=True, origin=node)
 
 
 def _cast_to(type_: pa.DataType) -> Builder:
@@ -261,64 +213,108 @@ def _cast_to(type_: pa.DataType) -> Builder:
 
     def build(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
         value = binder.bind(arguments[0])
-        text = cast_text(value.type, type_)
-        if text is None:
+        if cast_text(value.type, type_) is None:
             message = f'function "{name}" does not take {shown(value.type)}'
             raise binder.error(arguments[0], "TYPE_MISMATCH", message)
-        return _call(binder, node, name, text, [value])
+        return binder.cast(value, type_, node, what=f'function "{name}"')
 
     return build
 
 
 def _unix_timestamp(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
-    """Seconds towards zero, where unix_seconds rounds down."""
-    default = exp.Literal.string(_DEFAULT_PATTERN)
-    text, value = _moment(binder, name, arguments if len(arguments) > 1 else [*arguments, default])
-    return _call(binder, node, name, f"(EPOCH_US({text}) // 1000000)", [value])
+    value = _moment(binder, arguments[0], name)
+    if not pa.types.is_string(value.type):
+        return _call(binder, node, name, "unix_timestamp", [value])
+    pattern = _pattern(binder, arguments[1], for_reading=True) if len(arguments) > 1 else DEFAULT_PATTERN
+    return _call(binder, node, name, "unix_timestamp", [value, pattern])
 
 
 def _from_unixtime(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
-    pattern = arguments[1] if len(arguments) > 1 else exp.Literal.string(_DEFAULT_PATTERN)
-    text = f"STRFTIME(MAKE_TIMESTAMP(CAST({{0}} AS BIGINT) * 1000000), '{_written_as(binder, pattern)}')"
-    return _call(binder, node, name, text, [binder.bind(arguments[0])])
+    pattern = _pattern(binder, arguments[1]) if len(arguments) > 1 else DEFAULT_PATTERN
+    return _call(binder, node, name, "from_unixtime", [binder.bind(arguments[0]), pattern])
 
 
 def _date_format(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
-    text = f"STRFTIME(CAST({{0}} AS TIMESTAMP), '{_written_as(binder, arguments[1])}')"
-    return _call(binder, node, name, text, [binder.bind(arguments[0])])
+    pattern = _pattern(binder, arguments[1])
+    return _call(binder, node, name, "date_format", [binder.bind(arguments[0]), pattern])
 
 
-# -- remainders and distances -----------------------------------------------------------------------------------------
+# -- arithmetic -------------------------------------------------------------------------------------------------------
 
 
-def _modulo(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
-    operands = spark_operands(exp.Mod, [binder.bind(a) for a in arguments])
-    return binder.typed(remainder(operands), node, operands, nullable=True, what=f'function "{name}"')
+def _arithmetic(operator: str, function: str) -> Builder:
+    """The function of operands in the types that the operator takes."""
+
+    def build(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
+        operands = spark_operands(operator, [binder.bind(a) for a in arguments])
+        return _call(binder, node, name, function, operands)
+
+    return build
 
 
-def _positive_modulo(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
-    operands = spark_operands(exp.Mod, [binder.bind(a) for a in arguments])
-    rest = remainder(operands).this
-    again = rest.replace("({0} %", f"(({rest} + {{1}}) %", 1)
-    return _call(binder, node, name, f"CASE WHEN {rest} < 0 THEN {again} ELSE {rest} END", operands)
+def _log(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
+    """The natural one without a base."""
+    return plain_call(binder, node, "ln" if len(arguments) == 1 else "log", [binder.bind(a) for a in arguments])
 
 
-def _try_divide(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
-    operands = spark_operands(exp.Div, [binder.bind(a) for a in arguments])
-    return _call(binder, node, name, "({0} / NULLIF({1}, 0))", operands)
-
-
-def _zero_if_null(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
-    (value, _) = meeting([binder.bind(arguments[0]), binder.bind(exp.Literal.number(0))])
-    return _call(binder, node, name, "COALESCE({0}, 0)", [value])
+def _signed(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
+    values = [binder.bind(arguments[0])]
+    given = as_parameters(NAMED["negative"], values)
+    if given is None:
+        raise not_taken(binder, node, values)
+    if name == "positive":
+        return evolve(given[0], origin=node)
+    return binder.negative(given[0], node, f'function "{name}"')
 
 
 def _levenshtein(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
     operands = [binder.bind(a) for a in arguments]
     if not all(pa.types.is_string(o.type) or pa.types.is_null(o.type) for o in operands):
-        types = " and ".join(shown(o.type) for o in operands)
-        raise binder.error(node, "TYPE_MISMATCH", f'function "{name}" does not take {types}')
-    return python_call(LEVENSHTEIN, [o.cast(pa.string(), "VARCHAR") for o in operands], node)
+        raise not_taken(binder, node, operands)
+    return python_call(LEVENSHTEIN, [o.cast(pa.string()) for o in operands], node)
+
+
+# -- NULL and conditions ----------------------------------------------------------------------------------------------
+
+
+def _coalesce(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
+    return plain_call(binder, node, "coalesce", [binder.bind(a) for a in arguments])
+
+
+def _zero_if_null(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
+    (value, zero) = meeting([binder.bind(arguments[0]), Bound(_ZERO, False, node)])
+    call = Call("coalesce", (value.expression, zero.expression), pa.null())
+    return binder.typed(call, node, [value], nullable=False, what=f'function "{name}"')
+
+
+def _null_if_zero(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
+    value = binder.bind(arguments[0])
+    if not is_numeric(value.type) and not pa.types.is_null(value.type):
+        raise not_taken(binder, node, [value])
+    call = Call("nullif", (value.expression, _ZERO), pa.null())
+    return binder.typed(call, node, [value], nullable=True, what=f'function "{name}"')
+
+
+def _equal_null(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
+    sides = [binder.bind(a) for a in arguments]
+    binder.same_kind(sides, f'the arguments of "{name}"')
+    left, right = (side.expression for side in meeting(sides))
+    return Bound(test("<=>", left, right), False, node)
+
+
+def _null_test(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
+    value = binder.bind(arguments[0])
+    return evolve(is_null(value) if name == "isnull" else is_there(value), origin=node)
+
+
+def _if(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
+    """``if(condition, a, b)``; ``nvl2(x, a, b)``, where the condition is that x is there."""
+    first, *results = (binder.bind(a) for a in arguments)
+    binder.same_kind(results, f'the arguments of "{name}"')
+    results = meeting(results)
+    condition = is_there(first) if name == "nvl2" else binder.boolean(first, f'the first argument of "{name}"')
+    case = Case(((condition.expression, results[0].expression),), pa.null(), results[1].expression)
+    return binder.typed(case, node, [first, *results], nullable=True, what=f'function "{name}"')
 
 
 # -- hashes and structs -----------------------------------------------------------------------------------------------
@@ -328,7 +324,9 @@ def _sha2(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) 
     bits = arguments[1]
     if not (isinstance(bits, exp.Literal) and bits.name in ("0", "256")):
         raise binder.error(bits, "UNSUPPORTED", 'function "sha2" is supported with 256 bits only')
-    return _call(binder, node, name, "SHA256({0})", [binder.bind(arguments[0])])
+    value = binder.bind(arguments[0])
+    call = Call("sha2", (value.expression, Literal("256", pa.int32())), pa.null())
+    return binder.typed(call, node, [value], nullable=True, what=f'function "{name}"')
 
 
 def _named_struct(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
@@ -351,11 +349,8 @@ def _packed_struct(
 ) -> Bound:
     if len({n.casefold() for n in names}) < len(names):
         raise binder.error(node, "DUPLICATE_COLUMN", "the STRUCT has more than one field of a name")
-    keys = [n.replace("'", "''").replace("{", "{{").replace("}", "}}") for n in names]
-    fields = ", ".join(f"'{key}': {{{i}}}" for i, key in enumerate(keys))
-    bound = [binder.bind(v) for v in values]
-    template = Template(this=f"{{{{{fields}}}}}", expressions=[b.node for b in bound])
-    return binder.typed(template, node, bound, nullable=False, what=f'function "{name}"')
+    pairs = zip(names, [binder.bind(v) for v in values], strict=True)
+    return _call(binder, node, name, "named_struct", [part for pair in pairs for part in pair], nullable=False)
 
 
 SPECIAL_FUNCTIONS: dict[str, SpecialFunction] = {
@@ -368,11 +363,23 @@ SPECIAL_FUNCTIONS: dict[str, SpecialFunction] = {
     "dateadd": SpecialFunction(2, 3, _date_add),
     "datediff": SpecialFunction(2, 3, _date_diff),
     "datepart": SpecialFunction(2, 2, _date_part),
+    "equal_null": SpecialFunction(2, 2, _equal_null),
     "from_unixtime": SpecialFunction(1, 2, _from_unixtime),
+    "if": SpecialFunction(3, 3, _if),
+    "ifnull": SpecialFunction(2, 2, _coalesce),
+    "iif": SpecialFunction(3, 3, _if),
+    "isnotnull": SpecialFunction(1, 1, _null_test),
+    "isnull": SpecialFunction(1, 1, _null_test),
     "levenshtein": SpecialFunction(2, 2, _levenshtein),
-    "mod": SpecialFunction(2, 2, _modulo),
+    "log": SpecialFunction(1, 2, _log),
+    "mod": SpecialFunction(2, 2, _arithmetic("%", "%")),
     "named_struct": SpecialFunction(2, MANY, _named_struct),
-    "pmod": SpecialFunction(2, 2, _positive_modulo),
+    "negative": SpecialFunction(1, 1, _signed),
+    "nullifzero": SpecialFunction(1, 1, _null_if_zero),
+    "nvl": SpecialFunction(2, 2, _coalesce),
+    "nvl2": SpecialFunction(3, 3, _if),
+    "pmod": SpecialFunction(2, 2, _arithmetic("%", "pmod")),
+    "positive": SpecialFunction(1, 1, _signed),
     "sha2": SpecialFunction(2, 2, _sha2),
     "struct": SpecialFunction(1, MANY, _struct),
     "timestamp": SpecialFunction(1, 1, _cast_to(pa.timestamp("us"))),
@@ -382,7 +389,7 @@ SPECIAL_FUNCTIONS: dict[str, SpecialFunction] = {
     "to_timestamp": SpecialFunction(1, 2, _to_timestamp),
     "to_unix_timestamp": SpecialFunction(1, 2, _unix_timestamp),
     "trunc": SpecialFunction(2, 2, _trunc),
-    "try_divide": SpecialFunction(2, 2, _try_divide),
+    "try_divide": SpecialFunction(2, 2, _arithmetic("/", "/")),
     "unix_timestamp": SpecialFunction(1, 2, _unix_timestamp),
     "zeroifnull": SpecialFunction(1, 1, _zero_if_null),
 }

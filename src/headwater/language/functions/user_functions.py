@@ -12,14 +12,16 @@ from attrs import define, field
 from sqlglot import exp
 
 from headwater.errors import HeadwaterError, SqlError
+from headwater.expressions.types import common_type, is_nested, is_numeric
 from headwater.language.catalog import Catalog, Function, calls
 from headwater.language.functions.registry import AGGREGATES, SCALARS, SPECIAL_FORMS, UNREPEATABLE, AggregateFunction
 from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS
 from headwater.language.parsing.syntax import CreateFunction
 from headwater.language.text import error_on
-from headwater.language.types import TYPE_NAMES, common_type, declared_type, is_nested, is_numeric, shown, written_type
+from headwater.language.types import declared_type, shown, written_type
 from headwater.model.functions import UserFunction, import_path
 from headwater.model.given_functions import find_given, give
+from headwater.model.types import TYPE_NAMES
 from headwater.operators.aggregates.user_aggregates import load_aggregate
 
 _NAME = re.compile(r"[^\W\d]\w*")

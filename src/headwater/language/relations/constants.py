@@ -10,12 +10,15 @@ from attrs import frozen
 from sqlglot import exp
 
 from headwater.algebra.nodes import Constant
+from headwater.expressions.connection import connection, register
+from headwater.expressions.duckdb import to_duckdb
+from headwater.expressions.types import common_type, is_nested
+from headwater.language.casts import string_constant
 from headwater.language.expressions import ExpressionBinder, check_column_type
 from headwater.language.scope import Bound, Scope
 from headwater.language.text import error_on
-from headwater.language.types import common_type, duckdb_name, is_nested, shown
+from headwater.language.types import shown
 from headwater.model.schema import Field, Schema
-from headwater.operators.expression import connection, register
 
 Rows = tuple[tuple[object, ...], ...]
 
@@ -95,11 +98,11 @@ def _common(text: str, column: Sequence[Bound]) -> pa.DataType:
 def _cell(text: str, bound: Bound, field: Field) -> _Cell:
     """Any number for a number, and text for what can be read from it."""
     as_text = pa.types.is_string(field.type) and not is_nested(bound.type) and not pa.types.is_binary(bound.type)
-    from_text = isinstance(bound.node, exp.Literal) and bound.node.is_string and not is_nested(field.type)
+    from_text = string_constant(bound.expression) is not None and not is_nested(field.type)
     if common_type(bound.type, field.type) is None and not as_text and not from_text:
         message = f'column "{field.name}" of type {shown(field.type)} cannot hold {shown(bound.type)}'
         raise error_on(text, bound.origin, "TYPE_MISMATCH", message, hint="Convert it with CAST.")
-    return _Cell(bound, bound.cast(field.type, duckdb_name(field.type)), field)
+    return _Cell(bound, bound.cast(field.type), field)
 
 
 # -- values -----------------------------------------------------------------------------------------------------------
@@ -123,12 +126,10 @@ def _computed(text: str, cells: Sequence[Sequence[_Cell]]) -> Rows:
 def _evaluated(cells: Sequence[Sequence[_Cell]]) -> Rows | None:
     """The values; None if some are none of their column's type, or do not survive the cast to it: 1.5 is no INT."""
     flat = [cell for row in cells for cell in row]
-    register([f for cell in flat for f in cell.assigned.scalar().functions])
-    rows = ", ".join(f"({', '.join(cell.assigned.sql for cell in row)})" for row in cells)
+    register([f for cell in flat for f in cell.assigned.expression.functions])
+    rows = ", ".join(f"({', '.join(to_duckdb(cell.assigned.expression) for cell in row)})" for row in cells)
     exact = [c for c in flat if pa.types.is_integer(c.field.type) or pa.types.is_decimal(c.field.type)]
-    tests = [
-        f"(({c.written.sql}) IS NOT DISTINCT FROM ({c.assigned.sql}))" for c in exact if c.written is not c.assigned
-    ]
+    tests = [_is_same(c) for c in exact if c.written is not c.assigned]
     try:
         table = connection().sql(f"SELECT * FROM (VALUES {rows})").to_arrow_table()
         columns = [column.cast(c.field.type).to_pylist() for column, c in zip(table.columns, cells[0], strict=True)]
@@ -137,6 +138,11 @@ def _evaluated(cells: Sequence[Sequence[_Cell]]) -> Rows | None:
     except (duckdb.Error, pa.ArrowInvalid):
         return None
     return tuple(tuple(map(_hashable, row)) for row in zip(*columns, strict=True))
+
+
+def _is_same(cell: _Cell) -> str:
+    written, assigned = (to_duckdb(bound.expression) for bound in (cell.written, cell.assigned))
+    return f"(({written}) IS NOT DISTINCT FROM ({assigned}))"
 
 
 def _hashable(value: object) -> object:

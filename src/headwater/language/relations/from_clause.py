@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pyarrow as pa
 from attrs import evolve
 from sqlglot import exp
 
-from headwater.algebra.expressions import can_fail
 from headwater.algebra.nodes import JoinKind
 from headwater.errors import SqlError
+from headwater.expressions.nodes import Call
+from headwater.expressions.rewrite import can_fail, is_call
+from headwater.expressions.types import common_type
 from headwater.language.expressions import ExpressionBinder
 from headwater.language.parsing.syntax import RelationToStream
+from headwater.language.predicates import compared
 from headwater.language.relations.from_items import Environment, ItemBinder
 from headwater.language.relations.joins import conjuncts, filtered, join, with_columns
-from headwater.language.rendering import Template
 from headwater.language.scope import Bound, Column, Item, NameSource, Relation, Scope, rename
 from headwater.language.subqueries.free_names import is_correlated, refused
 from headwater.language.text import error_on
-from headwater.language.types import common_type
 
 _JOIN_KINDS = {
     ("", ""): JoinKind.INNER,
@@ -204,7 +204,7 @@ class FromClause:
             pairs.append((Scope(text, left.items).resolve(name), Scope(text, right.items).resolve(name)))
         binder = ExpressionBinder(Scope(text, ()), "USING")
         checked = [binder.comparands(a, b) for a, b in pairs]
-        predicates = [Bound(exp.EQ(this=a.node, expression=b.node), pa.bool_(), True, a.origin) for a, b in checked]
+        predicates = [compared("=", a, b) for a, b in checked]
         joined = join(left, right, kind, predicates, self.names)
         if kind in (JoinKind.SEMI, JoinKind.ANTI):
             return joined
@@ -214,8 +214,8 @@ class FromClause:
             internal = chosen.column or ""
             if kind == JoinKind.FULL:
                 type_ = common_type(a.type, b.type) or a.type
-                node_ = Template(this="COALESCE({args})", expressions=[a.node, b.node])
-                chosen = Bound(node_, type_, a.nullable or b.nullable, a.origin)
+                either = Call("coalesce", (a.expression, b.expression), type_)
+                chosen = Bound(either, a.nullable or b.nullable, a.origin)
                 plan, (internal,) = with_columns(plan, [chosen], self.names)
             merged.append(Column(node.name, internal, chosen.type, chosen.nullable))
         hidden = {bound.column for pair in pairs for bound in pair}
@@ -258,7 +258,7 @@ class FromClause:
             chosen = next((p for p in remaining if self._connected(result, p, waiting)), remaining[0])
             remaining.remove(chosen)
             reach = _columns(result) | _columns(chosen)
-            ready = [p for p in waiting if set(p.types) <= reach]
+            ready = [p for p in waiting if p.columns <= reach]
             waiting = [p for p in waiting if p not in ready]
             result = join(result, chosen, JoinKind.INNER, ready, self.names)
         if waiting or fragile:  # conditions without any column, and those that must not meet rows that others drop
@@ -267,7 +267,7 @@ class FromClause:
 
     @staticmethod
     def _narrowed(part: Relation, waiting: list[Bound]) -> Relation:
-        own = [p for p in waiting if p.types and set(p.types) <= _columns(part)]
+        own = [p for p in waiting if p.columns and p.columns <= _columns(part)]
         waiting[:] = [p for p in waiting if p not in own]
         return part.over(filtered(part.plan, own))
 
@@ -275,10 +275,7 @@ class FromClause:
     def _connected(left: Relation, right: Relation, predicates: Sequence[Bound]) -> bool:
         ours, theirs = _columns(left), _columns(right)
         return any(
-            isinstance(p.node, exp.EQ)
-            and set(p.types) & ours
-            and set(p.types) & theirs
-            and set(p.types) <= ours | theirs
+            is_call(p.expression, "=") and p.columns & ours and p.columns & theirs and p.columns <= ours | theirs
             for p in predicates
         )
 
@@ -289,7 +286,6 @@ def _columns(relation: Relation) -> set[str]:
 
 def _is_fragile(predicate: Bound, parts: Sequence[Relation]) -> bool:
     """Can it fail? An equation that joins two of the parts is needed there."""
-    if not can_fail(predicate.scalar()):
+    if not can_fail(predicate.expression):
         return False
-    read = set(predicate.types)
-    return not isinstance(predicate.node, exp.EQ) or any(read <= _columns(part) for part in parts)
+    return not is_call(predicate.expression, "=") or any(predicate.columns <= _columns(part) for part in parts)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import pyarrow as pa
 from attrs import evolve
 from sqlglot import exp
 
-from headwater.algebra.expressions import can_fail
-from headwater.algebra.nodes import Filter, Join, JoinKind, Plan, Scalar
-from headwater.language.rendering import column_node, render, user_functions
+from headwater.algebra.nodes import Filter, Join, JoinKind, Plan
+from headwater.expressions.nodes import TRUE, Call, Expression
+from headwater.expressions.rewrite import can_fail, conjunction
+from headwater.expressions.rewrite import renamed as with_names
+from headwater.expressions.types import common_type
 from headwater.language.scope import Bound, NameSource, Relation, project, reference
-from headwater.language.types import common_type, duckdb_name, infer
 
 _NULLS_LEFT = (JoinKind.RIGHT, JoinKind.FULL)
 _NULLS_RIGHT = (JoinKind.LEFT, JoinKind.FULL)
@@ -33,14 +33,8 @@ def conjuncts(node: exp.Expr | None) -> list[exp.Expr]:
 
 def filtered(plan: Plan, predicates: Iterable[Bound]) -> Plan:
     """The rows where all predicates are true."""
-    listed = [p for p in predicates if not _is_true(p)]
-    if not listed:
-        return plan
-    node = listed[0].node
-    for further in listed[1:]:
-        node = exp.And(this=_operand(node), expression=_operand(further.node))
-    types = {name: t for p in listed for name, t in p.types.items()}
-    return Filter(plan, Scalar(render(node), pa.bool_(), tuple(types), user_functions(node)))
+    listed = [p.expression for p in predicates if p.expression != TRUE]
+    return Filter(plan, conjunction(listed)) if listed else plan
 
 
 def join(left: Relation, right: Relation, kind: JoinKind, predicates: Sequence[Bound], names: NameSource) -> Relation:
@@ -49,10 +43,10 @@ def join(left: Relation, right: Relation, kind: JoinKind, predicates: Sequence[B
     keys: list[tuple[Bound, Bound]] = []
     below_left, below_right, rest = [], [], []
     for predicate in predicates:
-        columns = set(predicate.types)
-        if _is_true(predicate):
+        columns = predicate.columns
+        if predicate.expression == TRUE:
             continue
-        if can_fail(predicate.scalar()) and not equal_pair(predicate, ours, theirs):
+        if can_fail(predicate.expression) and not equal_pair(predicate, ours, theirs):
             rest.append(predicate)  # not for rows without a partner
         elif columns <= ours and kind in _PUSH_LEFT:
             below_left.append(predicate)
@@ -72,41 +66,22 @@ def join(left: Relation, right: Relation, kind: JoinKind, predicates: Sequence[B
 
 def with_columns(plan: Plan, expressions: Sequence[Bound], names: NameSource) -> tuple[Plan, list[str]]:
     """The plan with a column for every expression (plain columns are there already), and the columns' names."""
-    computed: dict[str, tuple[str, Scalar]] = {}
-    result = []
+    computed: dict[Expression, str] = {}
     for expression in expressions:
-        if expression.column is not None:
-            result.append(expression.column)
-            continue
-        sql = expression.sql
-        if sql not in computed:
-            computed[sql] = names.unique("expression"), expression.scalar()
-        result.append(computed[sql][0])
+        if expression.column is None and expression.expression not in computed:
+            computed[expression.expression] = names.unique("expression")
     if computed:
-        kept = tuple((f.name, reference(f)) for f in plan.schema)
-        plan = project(plan, kept + tuple(computed.values()))
-    return plan, result
+        kept = ((f.name, reference(f)) for f in plan.schema)
+        plan = project(plan, [*kept, *((name, expression) for expression, name in computed.items())])
+    return plan, [e.column or computed[e.expression] for e in expressions]
 
 
-def residual(predicates: Sequence[Bound], left: set[str]) -> Scalar | None:
+def residual(predicates: Sequence[Bound], left: set[str]) -> Expression | None:
     """The predicates over pairs: left columns are called ``l.…``, right ones ``r.…``."""
     if not predicates:
         return None
-    nodes = [_over_pairs(p.node, left) for p in predicates]
-    node = nodes[0]
-    for further in nodes[1:]:
-        node = exp.And(this=_operand(node), expression=_operand(further))
-    columns = tuple(dict.fromkeys(c.name for c in node.find_all(exp.Column)))
-    return Scalar(render(node), pa.bool_(), columns, user_functions(node))
-
-
-def _over_pairs(node: exp.Expr, left: set[str]) -> exp.Expr:
-    def renamed(inner: exp.Expr) -> exp.Expr:
-        if not isinstance(inner, exp.Column):
-            return inner
-        return column_node(f"{'l' if inner.name in left else 'r'}.{inner.name}")
-
-    return node.copy().transform(renamed)
+    whole = conjunction(p.expression for p in predicates)
+    return with_names(whole, {name: f"{'l' if name in left else 'r'}.{name}" for name in whole.columns})
 
 
 def equal_pair(predicate: Bound, ours: set[str], theirs: set[str]) -> tuple[Bound, Bound] | None:
@@ -117,38 +92,21 @@ def equal_pair(predicate: Bound, ours: set[str], theirs: set[str]) -> tuple[Boun
 
 def equal_sides(predicate: Bound, ours: set[str], theirs: set[str]) -> tuple[Bound, Bound] | None:
     """The two sides of ``left = right`` as they are."""
-    node = predicate.node
-    while isinstance(node, exp.Paren):
-        node = node.this
-    if not isinstance(node, exp.EQ):
+    match predicate.expression:
+        case Call("=", (left, right)):
+            first, second = (Bound(side, True, predicate.origin) for side in (left, right))
+        case _:
+            return None
+    if not first.columns or not second.columns:
         return None
-    first, second = (_side(n, predicate) for n in (node.this, node.expression))
-    if not first.types or not second.types:
-        return None
-    if set(first.types) <= theirs and set(second.types) <= ours:
-        first, second = second, first
-    elif not (set(first.types) <= ours and set(second.types) <= theirs):
-        return None
-    return first, second
-
-
-def _side(node: exp.Expr, predicate: Bound) -> Bound:
-    while isinstance(node, exp.Paren):
-        node = node.this
-    type_ = node.meta.get("type")
-    if type_ is None:
-        # The binder has typed the whole predicate already, so this cannot fail.
-        columns = {c.name: c.meta["type"] for c in node.find_all(exp.Column)}
-        type_, _ = infer(render(node), tuple(columns.items()))
-    return Bound(node, type_, True, predicate.origin)
+    if first.columns <= theirs and second.columns <= ours:
+        return second, first
+    return (first, second) if first.columns <= ours and second.columns <= theirs else None
 
 
 def _one_type(left: Bound, right: Bound) -> tuple[Bound, Bound] | None:
     type_ = common_type(left.type, right.type)
-    if type_ is None:
-        return None
-    spelled = duckdb_name(type_)
-    return left.cast(type_, spelled), right.cast(type_, spelled)
+    return None if type_ is None else (left.cast(type_), right.cast(type_))
 
 
 def _result(left: Relation, right: Relation, kind: JoinKind, plan: Plan) -> Relation:
@@ -161,12 +119,3 @@ def _result(left: Relation, right: Relation, kind: JoinKind, plan: Plan) -> Rela
 
 def _names(relation: Relation) -> set[str]:
     return set(relation.plan.schema.names)
-
-
-def _is_true(predicate: Bound) -> bool:
-    return isinstance(predicate.node, exp.Boolean) and bool(predicate.node.this)
-
-
-def _operand(node: exp.Expr) -> exp.Expr:
-    """An operand of AND."""
-    return exp.Paren(this=node) if isinstance(node, exp.Or) else node

@@ -12,28 +12,9 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from headwater.algebra.nodes import (
-    Await,
-    Dstream,
-    FromPositiveNegative,
-    Granularity,
-    HopWindow,
-    Istream,
-    Join,
-    JoinKind,
-    Plan,
-    RowWindow,
-    Sample,
-    SessionWindow,
-    SetOperation,
-    Source,
-    Stamp,
-    TimeWindow,
-    ToPositiveNegative,
-)
+from headwater.algebra.nodes import Plan, Source
 from headwater.language.notices import Notice
 from headwater.language.text import error_on
-from headwater.model.time import INFINITY
 
 MANY_INSTANTS = 100_000
 """A row that lasts longer is not cut into its instants."""
@@ -83,33 +64,10 @@ def check_rows(text: str, place: exp.Expr, plan: Plan, has_unit: HasUnit, rows: 
 
 
 def _may_be_instants(plan: Plan) -> bool:
-    """Are rows valid only at instants of the sources' rows, if those have one each? Whether they do is seen when they come.
-
-    Aggregates and their like over such rows show something at these instants only.
-    """
-    match plan:
-        case Source() | Istream() | Dstream() | ToPositiveNegative() | Sample() | Stamp():
-            return True
-        case TimeWindow() | RowWindow() | HopWindow() | SessionWindow() | Granularity() | FromPositiveNegative():
-            return False
-        case Join(kind=JoinKind.INNER | JoinKind.SEMI):
-            return any(map(_may_be_instants, plan.inputs))
-        case Join(kind=JoinKind.LEFT | JoinKind.ANTI) | SetOperation() | Await():
-            return _may_be_instants(plan.inputs[0])
-        case Join(kind=JoinKind.RIGHT):
-            return _may_be_instants(plan.right)
-    return bool(plan.inputs) and all(map(_may_be_instants, plan.inputs))
+    """Are rows valid only at instants of the sources' rows, if those have one each? That is seen when they come."""
+    return plan.at_instants([_may_be_instants(child) for child in plan.inputs])
 
 
 def _is_long(plan: Plan, has_unit: HasUnit) -> bool:
     """Are instants microseconds, or are there windows of many?"""
-    for node in plan.walk():
-        match node:
-            case Source(name=name) if has_unit(name):
-                return True
-            case TimeWindow(size=size) if MANY_INSTANTS < size < INFINITY:
-                return True
-            case HopWindow(shown=length) | SessionWindow(gap=length) | Granularity(granule=length):
-                if length > MANY_INSTANTS:
-                    return True
-    return False
+    return any(has_unit(node.name) if isinstance(node, Source) else node.span > MANY_INSTANTS for node in plan.walk())

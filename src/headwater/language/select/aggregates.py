@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
 
 import pyarrow as pa
 from attrs import evolve
@@ -202,7 +201,7 @@ class Grouping:
         kept = [(f.name, reference(f)) for f in plan.schema if f.name in used]
         if plan is not self.relation.plan and kept:
             plan = project(plan, kept)
-        plan = reduce(Union, [self._grouped(plan, key_names, numbers, calls) for numbers in self._sets])
+        plan = Union.of([self._grouped(plan, key_names, numbers, calls) for numbers in self._sets])
         columns = {**self._results, **{c.internal: c for c in self._indicators.values()}}
         return Relation(plan, (Item(tuple(columns[name] for name in plan.schema.names)),))
 

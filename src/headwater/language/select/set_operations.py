@@ -8,12 +8,12 @@ import pyarrow as pa
 from attrs import evolve
 from sqlglot import exp
 
-from headwater.algebra.nodes import Distinct, Plan, Scalar, SetKind, SetOperation, Union
+from headwater.algebra.nodes import Distinct, Plan, SetKind, SetOperation, Union
 from headwater.errors import SqlError
 from headwater.language.relations.from_items import Output
 from headwater.language.scope import Column, project, reference
 from headwater.language.text import error_on
-from headwater.language.types import common_type, duckdb_name, shown
+from headwater.language.types import shown
 
 _KINDS: dict[tuple[type[exp.Expr], bool], SetKind] = {
     (exp.Except, True): SetKind.EXCEPT,
@@ -58,7 +58,7 @@ def combined(text: str, node: exp.SetOperation, left: Output, right: Output) -> 
     theirs = _coerced(right.plan, [b for _, b in pairs], columns)
     distinct = bool(node.args.get("distinct"))
     if isinstance(node, exp.Union):
-        united = Union(ours, theirs)
+        united = Union((ours, theirs))
         return Output(Distinct(united) if distinct else united, columns)
     return Output(SetOperation(ours, theirs, _KINDS[type(node), distinct]), columns)
 
@@ -125,13 +125,8 @@ def _coerced(plan: Plan, have: Sequence[Column | None], want: Sequence[Column]) 
     return project(plan, [(w.name, _as_type(h, w.type)) for h, w in zip(have, want, strict=True)])
 
 
-def _as_type(column: Column | None, type_: pa.DataType) -> Scalar:
-    if column is None:
-        return Scalar(f"CAST(NULL AS {duckdb_name(type_)})", type_)
-    scalar = reference(column)
-    if column.type == type_:
-        return scalar
-    return Scalar(f"CAST({scalar.sql} AS {duckdb_name(type_)})", type_, scalar.columns)
+def _as_type(column: Column | None, type_: pa.DataType) -> Expression:
+    return typed_as(Literal(None, pa.null()) if column is None else reference(column), type_)
 
 
 def _word(node: exp.SetOperation) -> str:

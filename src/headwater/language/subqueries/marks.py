@@ -8,7 +8,6 @@ other comparisons; ALL and NOT are the negations of ANY, EXISTS and IN.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import reduce
 
 import pyarrow as pa
 from attrs import evolve
@@ -145,7 +144,7 @@ class Marks:
             for meaning, value in meant:
                 chosen = self._joins.apply(domain, meaning, copied[: len(compared)], over_values)
                 marked.append(project(chosen.plan, [*kept, (mark, Scalar(value, pa.bool_()))]))
-            plan = reduce(Union, marked)
+            plan = Union.of(marked)
             seen = over_any_values(plan)
             known = [evolve(c, nullable=nullable(seen, c.node.name)) for c in copied]
             return self._joined(relation, plan, [*map(same, needed, known)])

@@ -102,7 +102,7 @@ class AggregateOperator(SweepOperator):
     ) -> None:
         key_fields = tuple(inputs[0].field(k) for k in keys)
         super().__init__([f.type for f in key_fields], speculative=speculative, hold=hold, once=once)
-        self.arity = len(inputs)  # type: ignore[misc]
+        self.arity = len(inputs)
         self.schema = Schema(key_fields + tuple(Field(c.output, c.type) for c in calls))
         self._inputs, self._keys, self._calls = tuple(inputs), tuple(keys), tuple(calls)
         self._functions: dict[str, str | UserAggregate] = {

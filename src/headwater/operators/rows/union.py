@@ -1,4 +1,4 @@
-"""Bag union: what either input has, multiplicities add."""
+"""Bag union: what the inputs have, multiplicities add."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from headwater.operators.base import Frontiers, Inputs, Operator, Step
 
 
 class UnionOperator(Operator):
-    """∪ (Krämer 8.3). Stateless; as far as the slower input."""
+    """∪ of two inputs or more (Krämer 8.3). Stateless; as far as the slowest input."""
 
     name = "union"
-    arity = 2
 
-    def __init__(self, schema: Schema) -> None:
-        self.schema = schema
+    def __init__(self, schema: Schema, arity: int = 2) -> None:
+        self.schema, self.arity = schema, arity
 
     def routing(self) -> tuple[tuple[str, ...] | None, ...]:
-        return (None, None)
+        return (None,) * self.arity
 
     def step(self, state: Any, inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step:
         typed = [

@@ -165,22 +165,22 @@ def _computed(scalar: Expression, columns: Mapping[str, Column]) -> Column:
     return Column(distinct, nulls, of_type.bytes, bounded, of_type.is_word)
 
 
-def united(plan: n.Union, left: Estimate, right: Estimate) -> Estimate:
-    """The values of one side are taken to be among those of the other (as Golab does for joins, 5.3.1)."""
-    stream = of.united(left.stream, right.stream)
-    share = left.rate / stream.rate if stream.rate else 0.5
+def united(plan: n.Union, *inputs: Estimate) -> Estimate:
+    """The values of one side are taken to be among those of the others (as Golab does for joins, 5.3.1)."""
+    stream = of.united(*(i.stream for i in inputs))
+    shares = [i.rate / stream.rate if stream.rate else 1 / len(inputs) for i in inputs]
     columns = {
         name: Column(
-            max(a.distinct, b.distinct),
-            a.nulls * share + b.nulls * (1 - share),
-            a.bytes * share + b.bytes * (1 - share),
-            a.bounded and b.bounded,
-            a.is_word,
+            max([c.distinct for c in sides]),
+            sum([c.nulls * share for c, share in zip(sides, shares, strict=True)]),
+            sum([c.bytes * share for c, share in zip(sides, shares, strict=True)]),
+            all(c.bounded for c in sides),
+            sides[0].is_word,
         )
-        for (name, a), b in zip(left.columns.items(), right.columns.values(), strict=True)
+        for name, *sides in zip(inputs[0].columns, *(i.columns.values() for i in inputs), strict=True)
     }
-    cost = resources.union_cost(left.changes + right.changes)
-    return above((left, right), stream, columns, cost=cost, ahead=left.ahead + right.ahead)
+    cost = resources.union_cost(sum([i.changes for i in inputs]))
+    return above(inputs, stream, columns, cost=cost, ahead=sum([i.ahead for i in inputs]))
 
 
 # -- windows and intervals --------------------------------------------------------------------------------------------

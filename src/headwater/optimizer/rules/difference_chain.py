@@ -20,4 +20,4 @@ def difference_chain(plan: SetOperation, context: Context) -> Plan | None:
     below = plan.left
     if plan.kind not in _KINDS or not isinstance(below, SetOperation) or below.kind is not plan.kind:
         return None
-    return evolve(plan, left=below.left, right=Union(below.right, plan.right))
+    return evolve(plan, left=below.left, right=Union((below.right, plan.right)))

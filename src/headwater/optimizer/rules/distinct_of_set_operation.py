@@ -26,5 +26,5 @@ def distinct_of_set_operation(plan: Distinct, context: Context) -> Plan | None:
         case SetKind.STRICT_DIFFERENCE:
             return evolve(below, kind=SetKind.EXCEPT)
         case SetKind.MAX_UNION:
-            return Distinct(Union(below.left, below.right))
+            return Distinct(Union((below.left, below.right)))
     return None

@@ -6,14 +6,9 @@ from headwater.algebra import nodes as n
 from headwater.algebra.properties import is_chronon
 from headwater.optimizer.rule import Context, rule
 
-_ABOVE = (
-    *(n.Join, n.Distinct, n.SetOperation, n.Aggregate, n.TimeWindow, n.RowWindow, n.Istream, n.Dstream),
-    *(n.TopK, n.HopWindow, n.SessionWindow, n.Split, n.Coalesce),
-)
-
 
 @rule(
-    *_ABOVE,
+    *(kind for kind in n.NODES if kind.hides_pieces),
     law="op(ς(S)) ≐ op(S), ς(S) ≐ S",
     condition="the second where S has only chronons; a window splits what it needs itself (12.3.2)",
     source="Krämer 12.3, lemma 12.1",

@@ -20,21 +20,26 @@ from headwater.optimizer.scalars import named_as
 def join_over_union(plan: Join | Union, context: Context) -> Plan | None:
     match plan:
         case Join(kind=JoinKind.INNER, right=Union() as union):
-            first, second = union.left, named_as(union.left, union.right)
-            return Union(evolve(plan, right=first), evolve(plan, right=second))
+            return union.with_inputs(*(evolve(plan, right=side) for side in _alike(union)))
         case Join(kind=JoinKind.INNER, left=Union() as union):
-            first, second = union.left, named_as(union.left, union.right)
-            return Union(evolve(plan, left=first), evolve(plan, left=second))
-        case Union(left=Join(kind=JoinKind.INNER) as one, right=Join(kind=JoinKind.INNER) as two):
-            return _common(one, two)
+            return union.with_inputs(*(evolve(plan, left=side) for side in _alike(union)))
+        case Union(inputs=inputs):
+            joins = [side for side in inputs if isinstance(side, Join) and side.kind is JoinKind.INNER]
+            return _common(joins) if len(joins) == len(inputs) else None
     return None
 
 
-def _common(one: Join, two: Join) -> Plan | None:
-    if (one.keys, one.residual) != (two.keys, two.residual):
+def _alike(union: Union) -> list[Plan]:
+    """The sides, with the names of the first."""
+    return [named_as(union.inputs[0], side) for side in union.inputs]
+
+
+def _common(joins: list[Join]) -> Plan | None:
+    one, *others = joins
+    if any((one.keys, one.residual) != (other.keys, other.residual) for other in others):
         return None
-    if one.left == two.left and one.right.schema == two.right.schema:
-        return evolve(one, right=Union(one.right, two.right))
-    if one.right == two.right and one.left.schema == two.left.schema:
-        return evolve(one, left=Union(one.left, two.left))
+    if all(one.left == other.left and one.right.schema == other.right.schema for other in others):
+        return evolve(one, right=Union(tuple(join.right for join in joins)))
+    if all(one.right == other.right and one.left.schema == other.left.schema for other in others):
+        return evolve(one, left=Union(tuple(join.left for join in joins)))
     return None

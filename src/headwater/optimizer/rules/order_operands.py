@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, reduce
 
 from attrs import evolve
 
@@ -27,9 +27,11 @@ def order_operands(plan: Union | SetOperation, context: Context) -> Plan | None:
     if any(o.schema.names != plan.schema.names for o in operands):
         return None
     operands.sort(key=_text)
-    result = operands[0]
-    for further in operands[1:]:
-        result = evolve(plan, left=result, right=further)
+    result: Plan
+    if isinstance(plan, Union):
+        result = Union(tuple(operands))
+    else:
+        result = reduce(lambda left, right: evolve(plan, left=left, right=right), operands)
     return None if result == plan else result
 
 
@@ -41,4 +43,4 @@ def _text(plan: Plan) -> str:
 def _operands(plan: Plan, like: Union | SetOperation) -> list[Plan]:
     if type(plan) is not type(like) or getattr(plan, "kind", None) != getattr(like, "kind", None):
         return [plan]
-    return [*_operands(plan.inputs[0], like), *_operands(plan.inputs[1], like)]
+    return [operand for child in plan.inputs for operand in _operands(child, like)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headwater.algebra.nodes import Plan, Project, Union
+from headwater.model.schema import Schema
 from headwater.optimizer.rule import Context, rule
 from headwater.optimizer.scalars import positional, reads
 
@@ -20,6 +21,8 @@ def project_through_union(plan: Project, context: Context) -> Plan | None:
     narrows = len(reads(plan)) < len(below.schema.names)
     if not narrows and not any(isinstance(side, Project) for side in below.inputs):
         return None
-    ours, theirs = below.left.schema, below.right.schema
-    others = tuple((name, positional(s, ours, theirs)) for name, s in plan.expressions)
-    return Union(Project(below.left, plan.expressions), Project(below.right, others))
+    return below.with_inputs(*(_projected(plan, below.schema, side) for side in below.inputs))
+
+
+def _projected(plan: Project, ours: Schema, side: Plan) -> Plan:
+    return Project(side, tuple((name, positional(s, ours, side.schema)) for name, s in plan.expressions))

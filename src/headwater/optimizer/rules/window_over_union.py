@@ -21,9 +21,10 @@ from headwater.optimizer.rule import Context, rule
 )
 def window_over_union(plan: Union | TimeWindow, context: Context) -> Plan | None:
     match plan:
-        case Union(left=TimeWindow() as left, right=TimeWindow() as right):
-            if (left.size, left.slide) == (right.size, right.slide):
-                return evolve(left, input=Union(left.input, right.input))
+        case Union(inputs=(TimeWindow() as first, *_) as sides):
+            windows = [w for w in sides if isinstance(w, TimeWindow) and (w.size, w.slide) == (first.size, first.slide)]
+            if len(windows) == len(sides):
+                return evolve(first, input=Union(tuple(window.input for window in windows)))
         case TimeWindow(input=Union() as union):
-            return Union(evolve(plan, input=union.left), evolve(plan, input=union.right))
+            return union.with_inputs(*(evolve(plan, input=side) for side in union.inputs))
     return None
