@@ -384,7 +384,7 @@ def test_a_value_that_cannot_be_computed_stops_the_replay(replay: Callable, tmp_
     script = "CREATE STREAM s (x STRING); SELECT CAST(x AS INT) AS n FROM s"
     outcome = replay(script, [insert("5", 1, 2), TICK, insert("five", 2, 3)], "--output", str(target))
     assert outcome.status == 2
-    assert outcome.err.startswith('EXPRESSION_FAILED: query "query": could not compute CAST("x" AS INTEGER)\n')
+    assert outcome.err.startswith('EXPRESSION_FAILED: query "query": could not compute CAST("x" AS INT)\n')
     assert not target.exists()
 
 

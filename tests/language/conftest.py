@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from headwater.operators.expression import quote
 
 from headwater.algebra import nodes as n
+from headwater.expressions.rewrite import plain_column
+from headwater.expressions.text import to_text
 from headwater.language.binder import bind_script
 from headwater.model.time import INFINITY
 
@@ -30,12 +31,14 @@ def _line(plan: n.Plan) -> str:
         case n.Source():
             return plan.name
         case n.Project():
-            return f"{name} {', '.join(c if s.sql == quote(c) else f'{c}: {s.sql}' for c, s in plan.expressions)}"
+            return (
+                f"{name} {', '.join(c if plain_column(e) == c else f'{c}: {to_text(e)}' for c, e in plan.expressions)}"
+            )
         case n.Filter():
-            return f"{name} {plan.predicate.sql}"
+            return f"{name} {to_text(plan.predicate)}"
         case n.Join():
             keys = " ".join(f"{a}={b}" for a, b in plan.keys)
-            residual = f" if {plan.residual.sql}" if plan.residual else ""
+            residual = f" if {to_text(plan.residual)}" if plan.residual else ""
             return f"{name} {plan.kind.value} [{keys}]{residual}"
         case n.Aggregate():
             return f"{name} [{' '.join(plan.keys)}] {', '.join(map(_call, plan.calls))}"

@@ -9,9 +9,9 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 import pytest
-from headwater.language.functions.datetime_patterns import translated
 
 from headwater.errors import SqlError
+from headwater.expressions.functions.datetime_patterns import translated
 from headwater.language.binder import bind_script
 from headwater.model.delta import Delta
 from headwater.operators.rows.project import ProjectOperator
@@ -21,7 +21,7 @@ ROWS = 400
 
 def computed(sql: str, columns: str, rows: list[tuple[Any, ...]]) -> list[Any]:
     plan = bind_script(f"CREATE STREAM s ({columns}); SELECT {sql} AS v FROM s").result.plan
-    operator = ProjectOperator(plan.inputs[0].schema, plan.schema, [scalar.sql for _, scalar in plan.expressions])
+    operator = ProjectOperator(plan.inputs[0].schema, plan.schema, [expression for _, expression in plan.expressions])
     delta = Delta.from_rows(plan.inputs[0].schema, [(row, 0, 1, 1) for row in rows])
     return [row[0] for row, *_ in operator.step(None, (delta,), (0,)).delta.rows()]
 

@@ -455,7 +455,7 @@ def test_every_function_is_tried():
 def test_the_value_and_the_type(sql: str, value: object, type_: str):
     plan = bind_script(f"{STREAM} SELECT {sql} AS v FROM one").result.plan
     schema = plan.inputs[0].schema
-    operator = ProjectOperator(schema, plan.schema, [scalar.sql for _, scalar in plan.expressions])
+    operator = ProjectOperator(schema, plan.schema, [expression for _, expression in plan.expressions])
     delta = operator.step(None, (Delta.from_rows(schema, [(ROW, 0, 1, 1)]),), (0,)).delta
     ((found, *_),) = delta.rows()
     assert str(plan.schema) == f"(v {type_})"

@@ -418,7 +418,7 @@ SHAPES = [
     (
         "SELECT * FROM bid WHERE price > ALL (SELECT price FROM bid)",
         """
-        Join anti [] if NOT (("l.price" > "r.max") AND ("r.known" = "r.rows")) IS TRUE
+        Join anti [] if NOT ("l.price" > "r.max" AND "r.known" = "r.rows") IS TRUE
           bid
           Aggregate [] max=MAX(sub.price), rows=COUNT(*), known=COUNT(sub.price)
             Project sub.price: "price"

@@ -16,11 +16,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from attrs import evolve
-from headwater.operators.expression import Expressions
 
 from headwater.algebra.nodes import Aggregate, Plan
 from headwater.algebra.plan_text import print_plan
 from headwater.errors import HeadwaterError
+from headwater.expressions.evaluation import Expressions
 from headwater.language.binder import bind_script
 from headwater.model.delta import Delta
 from headwater.model.functions import UserFunction, import_path
@@ -239,7 +239,7 @@ def test_many_rows_are_computed_in_their_order():
 def test_threads_have_connections_of_their_own():
     plan = bind_script(STREAMS + scalar("double") + "SELECT double(x) + 1 AS v FROM s").result.plan
     ((_, expression),) = plan.expressions
-    shared = Expressions(plan.input.schema, [expression.sql], [expression.type], expression.functions)
+    shared = Expressions(plan.input.schema, [expression], [expression.type])
 
     def compute(n: int) -> list[float]:
         columns = [pa.array([1] * 50, pa.int32()), pa.array([float(n)] * 50)]

@@ -38,7 +38,9 @@ def value(expression: Expression) -> Known | None:
 
 def is_literal(expression: Expression) -> bool:
     """Is there nothing to compute: a constant as written, or a cast of one?"""
-    return isinstance(expression, Literal) or (isinstance(expression, Cast) and isinstance(expression.argument, Literal))
+    return isinstance(expression, Literal) or (
+        isinstance(expression, Cast) and isinstance(expression.argument, Literal)
+    )
 
 
 def literal(expression: Expression) -> Expression | None:

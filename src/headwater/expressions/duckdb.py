@@ -73,11 +73,10 @@ def natural_type(expression: Expression) -> tuple[pa.DataType, bool]:
     columns: list[tuple[str, pa.DataType]] = []
     arguments: list[Expression] = []
     for i, argument in enumerate(expression.arguments):
-        if not isinstance(argument, (Column, Literal)):
-            argument = Column(f"operand {i}", argument.type)
-        if isinstance(argument, Column):
-            columns.append((argument.name, argument.type))
-        arguments.append(argument)
+        atom = argument if isinstance(argument, (Column, Literal)) else Column(f"operand {i}", argument.type)
+        if isinstance(atom, Column):
+            columns.append((atom.name, atom.type))
+        arguments.append(atom)
     skeleton = expression.with_arguments(tuple(arguments))
     return infer(to_duckdb(skeleton), tuple(dict.fromkeys(columns)))
 
@@ -87,5 +86,3 @@ def computed(expression: Expression) -> object:
     text = f"SELECT CAST({to_duckdb(expression)} AS {duckdb_name(expression.type)})"
     ((value,),) = connection().execute(text).fetchall()
     return value
-
-

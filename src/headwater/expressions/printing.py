@@ -19,7 +19,7 @@ INFIX: dict[str, tuple[str, int, int, int]] = {
     "+": ("+", SUM, SUM, PRODUCT),
     "-": ("-", SUM, SUM, PRODUCT),
     **{name: (name.upper(), PRODUCT, PRODUCT, SIGN) for name in ("*", "/", "%", "div")},
-    **{name: (name, ATOM, ATOM, ATOM) for name in ("&", "|", "^")},
+    **{name: (name, JOINED, SUM, SUM) for name in ("&", "|", "^")},
 }
 """By name: the sign between two operands, how strongly the whole holds, and what it asks of its left and right side."""
 

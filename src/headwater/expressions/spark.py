@@ -2,7 +2,7 @@
 
 NULL, overflow, NaN, -0.0, the smallest and largest values and their types come out alike, or both engines refuse; anything
 else is left to DuckDB. Functions say in their row what Spark's text is (``functions.Function.spark``). What is missing is
-missing on purpose: libraries of mathematics differ in the last bit (SIN, LN, POWER), of Unicode in letters (UPPER, REVERSE), of
+missing on purpose: libraries of mathematics differ in the last bit (SIN, LN, POWER), of Unicode in letters (UPPER), of
 regular expressions in nearly everything; DOUBLE as text differs, and so do dates far away.
 
 The session must be as ``SETTINGS`` says. Two values count as impossible: the largest and smallest TIMESTAMP and DATE that
@@ -276,9 +276,8 @@ def _field(struct: Expression, name: str) -> str:
 
 
 def _call(call: Call) -> str:
-    function = FUNCTIONS[call.name]
-    text = None if function.spark is None else function.spark_text(call.arguments)
-    if text is None:
+    text = FUNCTIONS[call.name].spark_text(call.arguments)
+    if not text:
         raise NotNativeError(call.name)
     texts = _arguments(call)
     listed = {"args": ", ".join(texts), "rest": ", ".join(texts[1:])}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from headwater.expressions.nodes import Call, Cast, Expression, Field, UserCall
-from headwater.expressions.printing import AND, ATOM, OR, TEST, Printer, quoted
+from headwater.expressions.functions.table import FUNCTIONS
+from headwater.expressions.nodes import Call, Cast, Expression, Field, Literal, UserCall
+from headwater.expressions.printing import AND, ATOM, OR, SIGN, TEST, Printer, quoted
 from headwater.model.types import sql_name
 
 
@@ -30,10 +31,14 @@ class _Text(Printer):
             value, pattern, escape = self.texts(arguments, ATOM)
             return f"{value} {name.upper()} {pattern} ESCAPE {escape}", TEST
         if name == "~":
-            return f"~{self.text(arguments[0], ATOM)}", ATOM
+            return f"~{self.text(arguments[0], ATOM)}", SIGN
         if name == "[]":
             return f"{self.text(arguments[0], ATOM)}[{self.text(arguments[1])}]", ATOM
-        return f"{name.upper()}({', '.join(self.texts(arguments))})", ATOM
+        texts = self.texts(arguments)
+        if name in FUNCTIONS and (written := FUNCTIONS[name].written):
+            word = arguments[0].text if isinstance(arguments[0], Literal) else ""
+            return written.format(*texts, word=word), ATOM
+        return f"{name.upper()}({', '.join(texts)})", ATOM
 
 
 _PRINTER = _Text()

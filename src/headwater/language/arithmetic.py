@@ -19,6 +19,7 @@ _NARROW = (pa.int8(), pa.int16())
 _WORD_DIGITS = 18
 """DuckDB multiplies DECIMALs of so many digits to one of no more, and stops where that overflows."""
 
+
 def meeting(values: Sequence[Bound]) -> list[Bound]:
     """Numbers that come together: TINYINTs and SMALLINTs that meet a constant are INTs, FLOATs that meet others DOUBLEs."""
     kinds = [v.type for v in values if not pa.types.is_null(v.type)]

@@ -10,6 +10,8 @@ from sqlglot import exp
 
 from headwater.algebra.nodes import Plan
 from headwater.errors import SqlError
+from headwater.expressions.rewrite import typed_as
+from headwater.expressions.types import common_type
 from headwater.language.catalog import Catalog, Connector, Derived, Kind, Stream
 from headwater.language.change_binding import ChangeBinder
 from headwater.language.parsing.syntax import CreateStream
@@ -21,6 +23,7 @@ from headwater.language.time_binding import StreamReference, TimeBinder, TimeRul
 from headwater.language.time_clauses import LatePolicy, LateRows
 from headwater.language.types import declared_type, shown, written_type
 from headwater.model.schema import RESERVED, Field, Schema
+from headwater.model.types import TYPE_NAMES
 
 
 class Declaration:
@@ -91,10 +94,9 @@ class Declaration:
         expressions, fields = [], []
         for column, name, have, source in zip(written, self.names(), found, output.columns, strict=True):
             type_ = self.type(column.args["kind"]) if column.args.get("kind") is not None else have.type
-            if type_ != have.type:
-                if common_type(type_, have.type) != type_:
-                    message = f'column "{name}" of type {shown(type_)} cannot hold {shown(have.type)}'
-                    raise self.error(column, "TYPE_MISMATCH", message, hint="Convert it in the query with CAST.")
+            if type_ != have.type and common_type(type_, have.type) != type_:
+                message = f'column "{name}" of type {shown(type_)} cannot hold {shown(have.type)}'
+                raise self.error(column, "TYPE_MISMATCH", message, hint="Convert it in the query with CAST.")
             expressions.append((name, typed_as(reference(source), type_)))
             fields.append(Field(name, type_, have.nullable))
         return project(output.plan, expressions), tuple(fields)

@@ -9,11 +9,12 @@ from enum import StrEnum
 from attrs import field, frozen
 
 from headwater.algebra.nodes import Plan
+from headwater.expressions.functions.record import arity
 from headwater.language import heartbeat_function
 from headwater.language.catalog import Catalog, Derived, Entry, Function, Kind, Stream
 from headwater.language.consistency import Consistency
 from headwater.language.emission import Emission
-from headwater.language.functions.registry import AGGREGATES, SCALARS, SPECIAL_FORMS, arity
+from headwater.language.functions.registry import AGGREGATES, SCALARS, SPECIAL_FORMS
 from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS
 from headwater.language.time_clauses import HeartbeatFromSource, SentAt
 from headwater.model.schema import Field

@@ -1,13 +1,13 @@
-"""Predicates over bound expressions, put together: comparisons, connectives, tests for NULL."""
+"""Expressions that the binder puts together itself: comparisons, connectives, tests for NULL, structs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 from attrs import evolve
 
-from headwater.expressions.nodes import Call, Expression
+from headwater.expressions.nodes import Call, Expression, Literal
 from headwater.language.scope import Bound
 
 
@@ -65,3 +65,9 @@ def is_null(bound: Bound) -> Bound:
 def is_there(bound: Bound) -> Bound:
     """Not NULL."""
     return negated(is_null(bound))
+
+
+def struct(fields: Mapping[str, Expression]) -> Call:
+    """A STRUCT of these fields."""
+    parts = [part for name, value in fields.items() for part in (Literal(name, pa.string()), value)]
+    return Call("named_struct", tuple(parts), pa.struct([(name, value.type) for name, value in fields.items()]))

@@ -333,8 +333,8 @@ class QueryBinder:
         result = grouping.build()
         outputs = [grouping.lift(o) for o in outputs]
         copied = [grouping.lift(copy) for copy in scope.copies(node)]
-        outer_names = {copy.node.name for copy in copied}
-        selected = [o for o in outputs if o.node.name not in outer_names]
+        outer_names = {copy.column for copy in copied}
+        selected = [o for o in outputs if o.column is None or o.column not in outer_names]
         if wants_row(node, selected, grouping.results, by_default=self._one_row):
             result = with_a_row(result, names, copied, correlation, node)
         empty = of_nothing(outputs, grouping.results) if wants_value(node) else ()
@@ -369,6 +369,6 @@ class QueryBinder:
 def _inner_side(predicate: Bound, relation: Relation) -> Bound:
     """The key of a sub-query that groups and depends on the outer query by it: the inner side of ``inner = outer``."""
     inner = set(relation.plan.schema.names)
-    sides = equal_sides(predicate, set(predicate.types) - inner, inner)
+    sides = equal_sides(predicate, set(predicate.columns) - inner, inner)
     assert sides is not None  # ``needs_values`` has seen to it
     return sides[1]

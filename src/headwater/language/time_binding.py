@@ -11,11 +11,12 @@ from attrs import frozen
 from sqlglot import exp
 
 from headwater.errors import SqlError
+from headwater.expressions.types import is_temporal
 from headwater.language import time_clauses as c
 from headwater.language.durations import application_time, wall_clock
 from headwater.language.notices import Notice
 from headwater.language.text import did_you_mean, error_on
-from headwater.language.types import is_temporal, shown
+from headwater.language.types import shown
 from headwater.model.schema import Field
 
 WITHIN = 10_000_000

@@ -83,7 +83,6 @@ _PASS_THROUGH = (
 _ROW_BY_ROW = (FilterOperator, ProjectOperator, UnionOperator)
 """They leave the times of rows as they are."""
 _NEVER_HOLD = (n.Source, n.Constant, n.SessionWindow)
-_UNTOUCHED_BY_DUPLICATES = ("MIN", "MAX")
 _Align = AlignOperator | AlignStartsOperator
 
 
@@ -422,7 +421,7 @@ class Lowering:
         calls: list[Call] = []
         for call in plan.calls:
             plain = Call(call.function, call.output, call.type, call.argument, call.filter, 0, call.parameters)
-            if call.distinct and call.argument is not None and call.function not in _UNTOUCHED_BY_DUPLICATES:
+            if call.distinct and call.argument is not None and not call.is_deaf:
                 names = tuple(dict.fromkeys((*plan.keys, call.argument)))
                 schemas.append(below.select(names))
                 ports.append(self._distinct_argument(input_, below, schemas[-1], call.filter, once=once))

@@ -17,8 +17,6 @@ from headwater.algebra.properties import is_chronon
 from headwater.operators.aggregates.pre_aggregate import partial_type
 
 _MOST_CALLS = 60
-_EXTREMES = ("MIN", "MAX")
-_COMBINED = ("COUNT", "SUM", "AVG", *_EXTREMES)
 
 
 def with_partials(plan: n.Plan) -> n.Plan:
@@ -58,9 +56,9 @@ def _part(call: n.AggregateCall, below: n.Plan, *, revisable: bool) -> n.Aggrega
     Counts and sums are taken back by others of the opposite sign. An extreme is not: what has been put together with a
     larger value is gone, so nothing may be taken back.
     """
-    if call.function not in _COMBINED or (call.distinct and call.function not in _EXTREMES):
+    if call.built_in is None or (call.distinct and not call.is_deaf):
         return None
-    if call.function in _EXTREMES and revisable:
+    if call.is_deaf and revisable:
         return None
     type_ = partial_type(call.function, below.schema.field(call.argument).type if call.argument is not None else None)
     if type_ is None:

@@ -24,7 +24,6 @@ from headwater.expressions.text import to_text
 from headwater.model.schema import Schema
 from headwater.model.types import duckdb_name, sql_name
 from headwater.model.wider_types import has_float, holds_all_of
-from headwater.operators.aggregates.measures import ADDITIVE, HOLISTIC
 from headwater.runtime.plan_keys import narrow
 
 _Types = Mapping[str, tuple[pa.DataType, pa.DataType]]
@@ -122,7 +121,7 @@ def _check_aggregate(old: n.AggregateCall, new: n.AggregateCall, types: _Types) 
         raise UnlikeError
     _check_value(old.type, new.type, types)
     was, now = types.get(old.argument or "", (None, None))
-    if was != now and old.function not in ADDITIVE | HOLISTIC:
+    if was != now and old.built_in is None:
         raise UnlikeError(f'What "{old.function}" makes of a {sql_name(was)} it need not make of a {sql_name(now)}.')
 
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from headwater.errors import StreamError
-from headwater.expressions.connection import connection, quote
+from headwater.expressions.connection import connection
+from headwater.expressions.printing import quoted
 from headwater.language.put_aside import BAD_SCHEMA
 from headwater.model.types import sql_type
 from headwater.sources.base import BadRows
@@ -68,7 +69,7 @@ def rows_as_text(rows: pa.RecordBatch) -> pa.Array:
     """Each row as a JSON object, whatever its types."""
     if rows.num_rows == 0 or rows.num_columns == 0:
         return pa.array(["{}"] * rows.num_rows, pa.string())
-    fields = ", ".join(f"{quote(name)} := c{i}" for i, name in enumerate(rows.schema.names))
+    fields = ", ".join(f"{quoted(name)} := c{i}" for i, name in enumerate(rows.schema.names))
     plain = pa.table([_readable(c) for c in rows.columns], names=[f"c{i}" for i in range(rows.num_columns)])
     found = connection().from_arrow(plain).project(f"CAST(to_json(struct_pack({fields})) AS VARCHAR) AS t")
     return found.to_arrow_table().column("t").combine_chunks().cast(pa.string())

@@ -31,7 +31,6 @@ from headwater.algebra.nodes import (
 )
 from headwater.model.time import INFINITY
 
-INEXACT = {"VAR_SAMP", "VAR_POP", "STDDEV_SAMP", "STDDEV_POP"}
 """Aggregates whose floating-point value depends on the order of the arithmetic."""
 
 
@@ -105,7 +104,7 @@ def period(plan: Plan) -> int:
 def is_exact(plan: Plan) -> bool:
     """Can answers be compared bit by bit?"""
     calls = (call for node in plan.walk() if isinstance(node, Aggregate) for call in node.calls)
-    return all(call.function not in INEXACT for call in calls)
+    return all(call.built_in is None or call.built_in.exact for call in calls)
 
 
 def is_prompt(plan: Plan, lasting: Collection[str]) -> bool:

@@ -14,12 +14,12 @@ from headwater.algebra.plan_line import after, plain_name
 from headwater.algebra.plan_values import literal
 from headwater.algebra.row_properties import Rows, simplest
 from headwater.algebra.time_properties import NO_ROW_TIMES, RowTimes, Times, swept
+from headwater.expressions.aggregates import AGGREGATES
+from headwater.expressions.aggregates import Aggregate as BuiltIn
 from headwater.expressions.printing import quoted
 from headwater.model.schema import Field, Schema
 from headwater.model.time import INFINITY
 from headwater.model.types import sql_name
-
-_NOT_NULL_OVER_VALUES = frozenset({"SUM", "AVG", "MIN", "MAX", "MEDIAN", "ARRAY_AGG", "LISTAGG"})
 
 
 @frozen(cache_hash=True)
@@ -27,8 +27,7 @@ class AggregateCall:
     """One aggregate of a grouping: ``function`` applied to a column, or to rows when there is no argument."""
 
     function: str
-    """COUNT, SUM, AVG, MIN, MAX, VAR_SAMP, VAR_POP, STDDEV_SAMP, STDDEV_POP, MEDIAN, ARRAY_AGG, LISTAGG, or the name of a
-    registered aggregate."""
+    """A name of ``expressions.aggregates.AGGREGATES``, or of an aggregate of a user."""
     output: str
     type: pa.DataType
     argument: str | None = None
@@ -38,6 +37,16 @@ class AggregateCall:
     """A BOOLEAN input column: only rows where it is true take part (FILTER (WHERE …))."""
     parameters: tuple[object, ...] = ()
     """Constants, such as LISTAGG's separator."""
+
+    @property
+    def built_in(self) -> BuiltIn | None:
+        """What is known of the function; nothing of one of a user."""
+        return AGGREGATES.get(self.function)
+
+    @property
+    def is_deaf(self) -> bool:
+        """Do duplicates make no difference, also without DISTINCT?"""
+        return self.built_in is not None and self.built_in.deaf
 
     def text(self) -> str:
         first = "*" if self.argument is None else quoted(self.argument)
@@ -119,7 +128,7 @@ class Aggregate(Grouping):
         fields = [fields_below[name] for name in self.keys]
         for call in self.calls:
             over_values = call.argument is not None and not fields_below[call.argument].nullable and call.filter is None
-            known = call.function == "COUNT" or (call.function in _NOT_NULL_OVER_VALUES and over_values)
+            known = call.function == "COUNT" or (call.built_in is not None and call.built_in.present and over_values)
             fields.append(Field(call.output, call.type, nullable=not known))
         keys = [group, *(key for key in below.keys if key <= group)]
         return simplest(Schema(tuple(fields)), keys, below.uniform & group, below.constants_among(group))

@@ -62,7 +62,9 @@ ARRAYS: dict[str, Function] = {
         2, 2, "REPEAT(LIST_VALUE({0}), CASE WHEN {1} < 0 THEN 0 ELSE {1} END)", takes=("any", "int"), of_null=True
     ),
     "array_sort": Function(1, 1, "LIST_SORT({0}, 'ASC', 'NULLS LAST')", takes=("array",)),
-    "element_at": Function(2, 2, "LIST_EXTRACT({args})", takes=("array", "int")),
+    "element_at": Function(
+        2, 2, "LIST_EXTRACT({args})", takes=("array", "int"), spark="try_element_at({0}, nullif({1}, 0))"
+    ),
     "flatten": Function(
         1,
         1,
@@ -70,10 +72,16 @@ ARRAYS: dict[str, Function] = {
         takes=("array",),
     ),
     "get": Function(
-        2, 2, "CASE WHEN {1} >= 0 THEN LIST_EXTRACT({0}, CAST({1} AS BIGINT) + 1) END", takes=("array", "int")
+        2,
+        2,
+        "CASE WHEN {1} >= 0 THEN LIST_EXTRACT({0}, CAST({1} AS BIGINT) + 1) END",
+        takes=("array", "int"),
+        spark="get({args})",
     ),
-    "named_struct": Function(2, MANY, _struct),
-    "size": Function(1, 1, "CAST(LEN({0}) AS INTEGER)", takes=("array",), also=("array_size", "cardinality")),
+    "named_struct": Function(2, MANY, _struct, spark="named_struct({args})"),
+    "size": Function(
+        1, 1, "CAST(LEN({0}) AS INTEGER)", takes=("array",), also=("array_size", "cardinality"), spark="array_size({0})"
+    ),
     "slice": Function(
         3,
         3,

@@ -6,7 +6,7 @@ import re
 
 from attrs import frozen
 
-_PIECES = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|([^A-Za-z'\[\]#{}])|(.)", re.DOTALL)
+PIECES = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|([^A-Za-z'\[\]#{}])|(.)", re.DOTALL)
 _MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 _LONG_MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
 
@@ -55,7 +55,7 @@ def translated(pattern: str) -> DatetimePattern | None:
     """
     signs: list[str] = []
     matches: list[str | None] = []
-    for piece in _PIECES.finditer(pattern):
+    for piece in PIECES.finditer(pattern):
         quoted, letter, sign, stray = piece.groups()
         if stray is not None or (letter is not None and piece.group() not in _LETTERS):
             return None

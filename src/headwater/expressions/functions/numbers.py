@@ -54,7 +54,7 @@ def _positive_remainder(arguments: Sequence[Expression]) -> str:
 
 
 NUMBERS: dict[str, Function] = {
-    "abs": Function(1, 1, "ABS({0})", takes=("number",)),
+    "abs": Function(1, 1, "ABS({0})", takes=("number",), spark="abs({args})"),
     "acos": Function(1, 1, "CASE WHEN ABS({0}) > 1 THEN CAST('NaN' AS DOUBLE) ELSE ACOS({0}) END", takes=("double",)),
     "acosh": Function(1, 1, "ACOSH({0})", takes=("double",)),
     "asin": Function(1, 1, "CASE WHEN ABS({0}) > 1 THEN CAST('NaN' AS DOUBLE) ELSE ASIN({0}) END", takes=("double",)),
@@ -68,8 +68,10 @@ NUMBERS: dict[str, Function] = {
         "WHEN {0} = -1 THEN CAST('-Infinity' AS DOUBLE) ELSE ATANH({0}) END",
         takes=("double",),
     ),
-    "bin": Function(1, 1, "BIN({0})", takes=("bigint",)),
-    "bit_count": Function(1, 1, "CAST(BIT_COUNT(CAST({0} AS BIGINT)) AS INTEGER)", takes=("bits",)),
+    "bin": Function(1, 1, "BIN({0})", takes=("bigint",), spark="bin({args})"),
+    "bit_count": Function(
+        1, 1, "CAST(BIT_COUNT(CAST({0} AS BIGINT)) AS INTEGER)", takes=("bits",), spark="bit_count({args})"
+    ),
     "bit_get": Function(
         2, 2, "CAST((CAST({0} AS BIGINT) >> {1}) & 1 AS TINYINT)", takes=("integer", "int"), also=("getbit",)
     ),
@@ -78,41 +80,65 @@ NUMBERS: dict[str, Function] = {
     ),
     "cbrt": Function(1, 1, "CBRT({0})", takes=("double",)),
     "ceil": Function(
-        1, 1, {**_WHOLES, "real": _WHOLE % "CEIL", "decimal": "CEIL({0})"}, takes=("number",), also=("ceiling",)
+        1,
+        1,
+        {**_WHOLES, "real": _WHOLE % "CEIL", "decimal": "CEIL({0})"},
+        takes=("number",),
+        also=("ceiling",),
+        spark={"": "ceil({0})", "float": "", "decimal": ""},
     ),
     "cos": Function(1, 1, "COS({0})", takes=("double",)),
     "cosh": Function(1, 1, "COSH({0})", takes=("double",)),
     "cot": Function(1, 1, "COT({0})", takes=("double",)),
     "csc": Function(1, 1, "(1 / SIN({0}))", takes=("double",)),
-    "degrees": Function(1, 1, "DEGREES({0})", takes=("double",)),
+    "degrees": Function(1, 1, "DEGREES({0})", takes=("double",), spark="({0} * 57.29577951308232D)"),
     "e": Function(0, 0, "EXP(1)"),
     "exp": Function(1, 1, "EXP({0})", takes=("double",)),
     "factorial": Function(
         1, 1, "CASE WHEN {0} BETWEEN 0 AND 20 THEN CAST(FACTORIAL({0}) AS BIGINT) END", takes=("int",)
     ),
-    "floor": Function(1, 1, {**_WHOLES, "real": _WHOLE % "FLOOR", "decimal": "FLOOR({0})"}, takes=("number",)),
-    "isnan": Function(1, 1, "COALESCE(ISNAN({0}), FALSE)", takes=("real",)),
+    "floor": Function(
+        1,
+        1,
+        {**_WHOLES, "real": _WHOLE % "FLOOR", "decimal": "FLOOR({0})"},
+        takes=("number",),
+        spark={"": "floor({0})", "float": "", "decimal": ""},
+    ),
+    "isnan": Function(1, 1, "COALESCE(ISNAN({0}), FALSE)", takes=("real",), spark="isnan({args})"),
     "ln": Function(1, 1, "CASE WHEN {0} > 0 THEN LN({0}) END", takes=("double",)),
     "log": Function(2, 2, "CASE WHEN LEAST({0}, {1}) > 0 THEN LN({1}) / LN({0}) END", takes=("double", "double")),
     "log10": Function(1, 1, "CASE WHEN {0} > 0 THEN LOG10({0}) END", takes=("double",)),
     "log2": Function(1, 1, "CASE WHEN {0} > 0 THEN LOG2({0}) END", takes=("double",)),
-    "nanvl": Function(2, 2, "CASE WHEN ISNAN({0}) THEN {1} ELSE {0} END", takes=("real", "real or NULL"), of_null=True),
+    "nanvl": Function(
+        2,
+        2,
+        "CASE WHEN ISNAN({0}) THEN {1} ELSE {0} END",
+        takes=("real", "real or NULL"),
+        of_null=True,
+        spark="CASE WHEN isnan({0}) THEN {1} ELSE {0} END",
+    ),
     "negative": Function(1, 1, "(-{0})", takes=("number",)),
-    "pi": Function(0, 0, "PI()"),
+    "pi": Function(0, 0, "PI()", spark="pi({args})"),
     "pmod": Function(2, 2, _positive_remainder),
     "power": Function(2, 2, _POWER, takes=("double", "double"), also=("pow",)),
-    "radians": Function(1, 1, "RADIANS({0})", takes=("double",)),
-    "rint": Function(1, 1, "ROUND_EVEN({0}, 0)", takes=("double",)),
+    "radians": Function(1, 1, "RADIANS({0})", takes=("double",), spark="({0} * 0.017453292519943295D)"),
+    "rint": Function(1, 1, "ROUND_EVEN({0}, 0)", takes=("double",), spark="rint({args})"),
     "round": Function(1, 2, {"": "ROUND({args})", **_rounded("ROUND")}, takes=("number", "digits")),
     "sec": Function(1, 1, "(1 / COS({0}))", takes=("double",)),
-    "shiftleft": Function(2, 2, _SHIFTED_LEFT, takes=("int or bigint", "int")),
+    "shiftleft": Function(2, 2, _SHIFTED_LEFT, takes=("int or bigint", "int"), spark="shiftleft({args})"),
     "shiftright": Function(
-        2, 2, {"": "({0} >> ({1} & 31))", "bigint": "({0} >> ({1} & 63))"}, takes=("int or bigint", "int")
+        2,
+        2,
+        {"": "({0} >> ({1} & 31))", "bigint": "({0} >> ({1} & 63))"},
+        takes=("int or bigint", "int"),
+        spark="shiftright({args})",
     ),
-    "sign": Function(1, 1, _SIGN, takes=("double",), also=("signum",)),
+    "sign": Function(1, 1, _SIGN, takes=("double",), also=("signum",), spark="signum({0})"),
     "sin": Function(1, 1, "SIN({0})", takes=("double",)),
     "sinh": Function(1, 1, "SINH({0})", takes=("double",)),
-    "sqrt": Function(1, 1, "CASE WHEN {0} < 0 THEN CAST('NaN' AS DOUBLE) ELSE SQRT({0}) END", takes=("double",)),
+    "sqrt": Function(
+        1, 1, "CASE WHEN {0} < 0 THEN CAST('NaN' AS DOUBLE) ELSE SQRT({0}) END", takes=("double",), spark="sqrt({args})"
+    ),
     "tan": Function(1, 1, "TAN({0})", takes=("double",)),
     "tanh": Function(1, 1, "TANH({0})", takes=("double",)),
 }

@@ -55,12 +55,16 @@ OPERATORS: dict[str, Function] = {
     "^": Function(2, 2, "XOR({args})"),
     "~": Function(1, 1, "(~{0})"),
     # From 0 on; a negative place is none.
-    "[]": Function(2, 2, "CASE WHEN {1} >= 0 THEN LIST_EXTRACT({0}, {1} + 1) END"),
+    "[]": Function(2, 2, "CASE WHEN {1} >= 0 THEN LIST_EXTRACT({0}, {1} + 1) END", spark="get({args})"),
     "like": Function(2, 3, "({0} LIKE {1}) ; ({0} LIKE {1} ESCAPE {2})"),
     "ilike": Function(2, 3, "({0} ILIKE {1}) ; ({0} ILIKE {1} ESCAPE {2})"),
     # Where the second side can fail: not computed where the first decides. DuckDB would compute both.
     "guarded and": Function(2, 2, "CASE WHEN ({0}) IS FALSE THEN FALSE ELSE ({0} AND {1}) END"),
     "guarded or": Function(2, 2, "CASE WHEN {0} THEN TRUE ELSE ({0} OR {1}) END"),
-    "trim leading": Function(2, 2, "LTRIM({args})", written="TRIM(LEADING {1} FROM {0})"),
-    "trim trailing": Function(2, 2, "RTRIM({args})", written="TRIM(TRAILING {1} FROM {0})"),
+    "trim leading": Function(
+        2, 2, "LTRIM({args})", written="TRIM(LEADING {1} FROM {0})", spark="trim(LEADING {1} FROM {0})"
+    ),
+    "trim trailing": Function(
+        2, 2, "RTRIM({args})", written="TRIM(TRAILING {1} FROM {0})", spark="trim(TRAILING {1} FROM {0})"
+    ),
 }

@@ -46,21 +46,28 @@ class Function:
     written: str = ""
     """How it is written in a query, if not as a plain call; ``{word}`` is the text of its first argument."""
     spark: Text | None = field(default=None, eq=False)
-    """Spark's text; None where Spark itself would give another result."""
+    """Spark's text; None, or empty for a kind of arguments, where Spark's result would be another one."""
 
     def text(self, arguments: Sequence[Expression]) -> str:
         """DuckDB's text for such arguments."""
-        if callable(self.duckdb):
-            return self.duckdb(arguments)
-        texts = self.duckdb
-        if isinstance(texts, dict):
-            texts = next((texts[kind] for kind in _kinds(arguments[0].type) if kind in texts), texts[""])
-        alternatives = texts.split(" ; ")
-        return alternatives[min(len(arguments) - self.least, len(alternatives) - 1)]
+        return _chosen(self.duckdb, self.least, arguments)
+
+    def spark_text(self, arguments: Sequence[Expression]) -> str:
+        """Spark's text for such arguments; nothing where its result would be another one."""
+        return "" if self.spark is None else _chosen(self.spark, self.least, arguments)
 
     @property
     def arity(self) -> str:
         return arity(self.least, self.most)
+
+
+def _chosen(text: Text, least: int, arguments: Sequence[Expression]) -> str:
+    if callable(text):
+        return text(arguments)
+    if isinstance(text, dict):
+        text = next((text[kind] for kind in _kinds(arguments[0].type) if kind in text), text[""])
+    alternatives = text.split(" ; ")
+    return alternatives[min(len(arguments) - least, len(alternatives) - 1)]
 
 
 def arity(least: int, most: int) -> str:

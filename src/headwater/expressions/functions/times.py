@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from headwater.expressions.functions.datetime_patterns import DatetimePattern, translated
+from headwater.expressions.functions.datetime_patterns import PIECES, DatetimePattern, translated
 from headwater.expressions.functions.record import Function, constant, in_quotes
 from headwater.expressions.nodes import Expression
 
@@ -74,6 +74,49 @@ def _packed(day: str) -> str:
     return f"((YEAR({day}) * 12 + MONTH({day})) * 32 + DAY({day}))"
 
 
+# -- for Spark ------------------------------------------------------------------------------------------------------------
+
+_YEAR = (
+    "CASE WHEN year({0}) BETWEEN 0 AND 9999 THEN lpad(CAST(year({0}) AS STRING), 4, '0') "
+    "ELSE CAST(year({0}) AS STRING) END"
+)
+"""Spark's own yyyy counts years before 1 the other way round, and puts a plus sign before those after 9999."""
+
+
+def _spark_format(arguments: Sequence[Expression]) -> str:
+    """The years apart from the rest."""
+    parts, letters = [], ""
+    for piece in [*(found.group() for found in PIECES.finditer(constant(arguments[1]))), "yyyy"]:
+        if piece == "yyyy":
+            parts += [f"date_format({{0}}, {in_quotes(letters)})"] if letters else []
+            parts.append(_YEAR)
+            letters = ""
+        elif piece.startswith("y"):
+            return ""
+        else:
+            letters += piece
+    return f"concat({', '.join(parts[:-1])})"
+
+
+def _spark_part(arguments: Sequence[Expression]) -> str:
+    return f"extract({constant(arguments[0])} FROM {{1}})"
+
+
+def _spark_later(arguments: Sequence[Expression]) -> str:
+    unit = constant(arguments[0])
+    if unit in LENGTHS:
+        return f"timestamp_micros(unix_micros({{2}}) + CAST({{1}} AS BIGINT) * {LENGTHS[unit]}L)"
+    return f"({{2}} + make_ym_interval(0, CAST({{1}} * {MONTHS[unit]} AS INT)))"
+
+
+def _spark_difference(arguments: Sequence[Expression]) -> str:
+    unit = constant(arguments[0])
+    return f"((unix_micros({{2}}) - unix_micros({{1}})) div {LENGTHS[unit]}L)" if unit in LENGTHS else ""
+
+
+# -- patterns -------------------------------------------------------------------------------------------------------------
+
+
 def _pattern(argument: Expression) -> DatetimePattern:
     pattern = translated(constant(argument))
     assert pattern is not None  # the binder has seen to it
@@ -102,32 +145,42 @@ def _seconds(arguments: Sequence[Expression]) -> str:
 
 
 TIMES: dict[str, Function] = {
-    "add_months": Function(2, 2, "CAST({0} + TO_MONTHS({1}) AS DATE)", takes=("date", "int")),
-    "date_add": Function(2, 2, "(CAST({0} AS DATE) + CAST({1} AS INTEGER))"),
-    "date_format": Function(2, 2, _written),
-    "date_from_unix_date": Function(1, 1, "(DATE '1970-01-01' + {0})", takes=("int",)),
-    "date_part": Function(2, 2, _part),
-    "date_sub": Function(2, 2, "({0} - {1})", takes=("date", "int")),
-    "date_trunc": Function(2, 2, _truncated),
-    "datediff": Function(2, 2, "CAST(DATE_DIFF('day', CAST({1} AS DATE), CAST({0} AS DATE)) AS INTEGER)"),
-    "day": Function(1, 1, "CAST(DAY({0}) AS INTEGER)", takes=("date",), also=("dayofmonth",)),
+    "add_months": Function(
+        2, 2, "CAST({0} + TO_MONTHS({1}) AS DATE)", takes=("date", "int"), spark="add_months({args})"
+    ),
+    "date_add": Function(
+        2, 2, "(CAST({0} AS DATE) + CAST({1} AS INTEGER))", spark="date_from_unix_date(unix_date({0}) + {1})"
+    ),
+    "date_format": Function(2, 2, _written, spark=_spark_format),
+    "date_from_unix_date": Function(
+        1, 1, "(DATE '1970-01-01' + {0})", takes=("int",), spark="date_from_unix_date({args})"
+    ),
+    "date_part": Function(2, 2, _part, spark=_spark_part),
+    "date_sub": Function(2, 2, "({0} - {1})", takes=("date", "int"), spark="date_from_unix_date(unix_date({0}) - {1})"),
+    "date_trunc": Function(2, 2, _truncated, spark="date_trunc({args})"),
+    "datediff": Function(
+        2, 2, "CAST(DATE_DIFF('day', CAST({1} AS DATE), CAST({0} AS DATE)) AS INTEGER)", spark="datediff({args})"
+    ),
+    "day": Function(1, 1, "CAST(DAY({0}) AS INTEGER)", takes=("date",), also=("dayofmonth",), spark="day({args})"),
     "dayname": Function(1, 1, "STRFTIME({0}, '%a')", takes=("date",)),
-    "dayofweek": Function(1, 1, "CAST(DAYOFWEEK({0}) + 1 AS INTEGER)", takes=("date",)),
-    "dayofyear": Function(1, 1, "CAST(DAYOFYEAR({0}) AS INTEGER)", takes=("date",)),
+    "dayofweek": Function(1, 1, "CAST(DAYOFWEEK({0}) + 1 AS INTEGER)", takes=("date",), spark="dayofweek({args})"),
+    "dayofyear": Function(1, 1, "CAST(DAYOFYEAR({0}) AS INTEGER)", takes=("date",), spark="dayofyear({args})"),
     "from_unixtime": Function(2, 2, _written_seconds),
-    "hour": Function(1, 1, "CAST(HOUR({0}) AS INTEGER)", takes=("only time",)),
-    "last_day": Function(1, 1, "LAST_DAY({0})", takes=("date",)),
+    "hour": Function(1, 1, "CAST(HOUR({0}) AS INTEGER)", takes=("only time",), spark="hour({args})"),
+    "last_day": Function(1, 1, "LAST_DAY({0})", takes=("date",), spark="last_day({args})"),
     "make_date": Function(3, 3, "TRY(MAKE_DATE({args}))", takes=("integer", "integer", "integer")),
     "make_timestamp": Function(
         6, 6, "TRY(MAKE_TIMESTAMP({args}))", takes=("integer", "integer", "integer", "integer", "integer")
     ),
-    "minute": Function(1, 1, "CAST(MINUTE({0}) AS INTEGER)", takes=("only time",)),
-    "month": Function(1, 1, "CAST(MONTH({0}) AS INTEGER)", takes=("date",)),
+    "minute": Function(1, 1, "CAST(MINUTE({0}) AS INTEGER)", takes=("only time",), spark="minute({args})"),
+    "month": Function(1, 1, "CAST(MONTH({0}) AS INTEGER)", takes=("date",), spark="month({args})"),
     "monthname": Function(1, 1, "STRFTIME({0}, '%b')", takes=("date",)),
-    "quarter": Function(1, 1, "CAST(QUARTER({0}) AS INTEGER)", takes=("date",)),
-    "second": Function(1, 1, "CAST(SECOND({0}) AS INTEGER)", takes=("only time",)),
-    "timestamp_micros": Function(1, 1, "MAKE_TIMESTAMP({0})", takes=("integer",)),
-    "timestamp_millis": Function(1, 1, "MAKE_TIMESTAMP({0} * CAST(1000 AS BIGINT))", takes=("integer",)),
+    "quarter": Function(1, 1, "CAST(QUARTER({0}) AS INTEGER)", takes=("date",), spark="quarter({args})"),
+    "second": Function(1, 1, "CAST(SECOND({0}) AS INTEGER)", takes=("only time",), spark="second({args})"),
+    "timestamp_micros": Function(1, 1, "MAKE_TIMESTAMP({0})", takes=("integer",), spark="timestamp_micros({args})"),
+    "timestamp_millis": Function(
+        1, 1, "MAKE_TIMESTAMP({0} * CAST(1000 AS BIGINT))", takes=("integer",), spark="timestamp_millis({args})"
+    ),
     "timestamp_seconds": Function(
         1,
         1,
@@ -137,23 +190,36 @@ TIMES: dict[str, Function] = {
         },
         takes=("only number",),
         fails=True,
+        spark={"": "timestamp_seconds({0})", "real": "", "decimal": ""},
     ),
-    "timestampadd": Function(3, 3, _later, written="TIMESTAMPADD({word}, {1}, {2})"),
-    "timestampdiff": Function(3, 3, _difference, written="TIMESTAMPDIFF({word}, {1}, {2})"),
+    "timestampadd": Function(3, 3, _later, written="TIMESTAMPADD({word}, {1}, {2})", spark=_spark_later),
+    "timestampdiff": Function(3, 3, _difference, written="TIMESTAMPDIFF({word}, {1}, {2})", spark=_spark_difference),
     "to_timestamp": Function(2, 2, _read),
-    "trunc": Function(2, 2, _truncated_day),
+    "trunc": Function(2, 2, _truncated_day, spark="trunc({args})"),
     "unix_date": Function(
-        1, 1, "CAST(DATE_DIFF('day', DATE '1970-01-01', CAST({0} AS DATE)) AS INTEGER)", takes=("only time",)
+        1,
+        1,
+        "CAST(DATE_DIFF('day', DATE '1970-01-01', CAST({0} AS DATE)) AS INTEGER)",
+        takes=("only time",),
+        spark="unix_date({args})",
     ),
-    "unix_micros": Function(1, 1, "EPOCH_US({0})", takes=("only time",)),
+    "unix_micros": Function(1, 1, "EPOCH_US({0})", takes=("only time",), spark="unix_micros({args})"),
     "unix_millis": Function(
-        1, 1, "(EPOCH_US(DATE_TRUNC('millisecond', CAST({0} AS TIMESTAMP))) // 1000)", takes=("only time",)
+        1,
+        1,
+        "(EPOCH_US(DATE_TRUNC('millisecond', CAST({0} AS TIMESTAMP))) // 1000)",
+        takes=("only time",),
+        spark="unix_millis({args})",
     ),
     "unix_seconds": Function(
-        1, 1, "(EPOCH_US(DATE_TRUNC('second', CAST({0} AS TIMESTAMP))) // 1000000)", takes=("only time",)
+        1,
+        1,
+        "(EPOCH_US(DATE_TRUNC('second', CAST({0} AS TIMESTAMP))) // 1000000)",
+        takes=("only time",),
+        spark="unix_seconds({args})",
     ),
     "unix_timestamp": Function(1, 2, _seconds),
-    "weekday": Function(1, 1, "CAST(ISODOW({0}) - 1 AS INTEGER)", takes=("date",)),
-    "weekofyear": Function(1, 1, "CAST(WEEKOFYEAR({0}) AS INTEGER)", takes=("date",)),
-    "year": Function(1, 1, "CAST(YEAR({0}) AS INTEGER)", takes=("date",)),
+    "weekday": Function(1, 1, "CAST(ISODOW({0}) - 1 AS INTEGER)", takes=("date",), spark="weekday({args})"),
+    "weekofyear": Function(1, 1, "CAST(WEEKOFYEAR({0}) AS INTEGER)", takes=("date",), spark="weekofyear({args})"),
+    "year": Function(1, 1, "CAST(YEAR({0}) AS INTEGER)", takes=("date",), spark="year({args})"),
 }

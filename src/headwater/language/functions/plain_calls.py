@@ -45,9 +45,7 @@ class Binder(Protocol):
 
     def negative(self, operand: Bound, node: exp.Expr, what: str) -> Bound: ...
 
-    def cast(
-        self, value: Bound, type_: pa.DataType, node: exp.Expr, *, attempt: bool = False, what: str
-    ) -> Bound: ...
+    def cast(self, value: Bound, type_: pa.DataType, node: exp.Expr, *, attempt: bool = False, what: str) -> Bound: ...
 
 
 def written_name(node: exp.Expr) -> str:

@@ -14,7 +14,6 @@ from headwater.expressions.functions.record import Function
 from headwater.expressions.functions.table import NAMED, SYNONYMS
 from headwater.expressions.types import is_nested, is_numeric
 
-
 SCALARS: dict[str, Function] = {**NAMED, **{synonym: NAMED[name] for synonym, name in SYNONYMS.items()}}
 """Under all their names."""
 UNREPEATABLE = frozenset(

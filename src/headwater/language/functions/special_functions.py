@@ -8,14 +8,13 @@ import pyarrow as pa
 from attrs import evolve, frozen
 from sqlglot import exp
 
-from headwater.errors import SqlError
 from headwater.expressions.casts import cast_text
 from headwater.expressions.functions.datetime_patterns import translated
 from headwater.expressions.functions.record import MANY
 from headwater.expressions.functions.table import NAMED
 from headwater.expressions.functions.times import DEFAULT_PATTERN, LENGTHS, MONTHS
 from headwater.expressions.levenshtein import LEVENSHTEIN
-from headwater.expressions.nodes import Call, Case, Cast, Literal
+from headwater.expressions.nodes import Call, Case, Literal
 from headwater.expressions.types import is_numeric, is_temporal
 from headwater.language.arithmetic import meeting, spark_operands
 from headwater.language.casts import as_date, converted

@@ -19,6 +19,7 @@ from headwater.language.scope import Bound, Scope
 from headwater.language.text import error_on
 from headwater.language.types import shown
 from headwater.model.schema import Field, Schema
+from headwater.model.types import duckdb_name
 
 Rows = tuple[tuple[object, ...], ...]
 
@@ -28,8 +29,19 @@ class _Cell:
     """One value: as written, and as a value of its column."""
 
     written: Bound
-    assigned: Bound
     field: Field
+
+    @property
+    def text(self) -> str:
+        return to_duckdb(self.written.expression)
+
+    @property
+    def assigned(self) -> str:
+        return (
+            self.text
+            if self.written.type == self.field.type
+            else f"CAST({self.text} AS {duckdb_name(self.field.type)})"
+        )
 
 
 def bind_values(
@@ -102,7 +114,7 @@ def _cell(text: str, bound: Bound, field: Field) -> _Cell:
     if common_type(bound.type, field.type) is None and not as_text and not from_text:
         message = f'column "{field.name}" of type {shown(field.type)} cannot hold {shown(bound.type)}'
         raise error_on(text, bound.origin, "TYPE_MISMATCH", message, hint="Convert it with CAST.")
-    return _Cell(bound, bound.cast(field.type), field)
+    return _Cell(bound, field)
 
 
 # -- values -----------------------------------------------------------------------------------------------------------
@@ -126,10 +138,10 @@ def _computed(text: str, cells: Sequence[Sequence[_Cell]]) -> Rows:
 def _evaluated(cells: Sequence[Sequence[_Cell]]) -> Rows | None:
     """The values; None if some are none of their column's type, or do not survive the cast to it: 1.5 is no INT."""
     flat = [cell for row in cells for cell in row]
-    register([f for cell in flat for f in cell.assigned.expression.functions])
-    rows = ", ".join(f"({', '.join(to_duckdb(cell.assigned.expression) for cell in row)})" for row in cells)
+    register([f for cell in flat for f in cell.written.expression.functions])
+    rows = ", ".join(f"({', '.join(cell.assigned for cell in row)})" for row in cells)
     exact = [c for c in flat if pa.types.is_integer(c.field.type) or pa.types.is_decimal(c.field.type)]
-    tests = [_is_same(c) for c in exact if c.written is not c.assigned]
+    tests = [f"(({c.text}) IS NOT DISTINCT FROM ({c.assigned}))" for c in exact if c.written.type != c.field.type]
     try:
         table = connection().sql(f"SELECT * FROM (VALUES {rows})").to_arrow_table()
         columns = [column.cast(c.field.type).to_pylist() for column, c in zip(table.columns, cells[0], strict=True)]
@@ -138,11 +150,6 @@ def _evaluated(cells: Sequence[Sequence[_Cell]]) -> Rows | None:
     except (duckdb.Error, pa.ArrowInvalid):
         return None
     return tuple(tuple(map(_hashable, row)) for row in zip(*columns, strict=True))
-
-
-def _is_same(cell: _Cell) -> str:
-    written, assigned = (to_duckdb(bound.expression) for bound in (cell.written, cell.assigned))
-    return f"(({written}) IS NOT DISTINCT FROM ({assigned}))"
 
 
 def _hashable(value: object) -> object:

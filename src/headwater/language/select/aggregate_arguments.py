@@ -8,11 +8,12 @@ import pyarrow as pa
 from sqlglot import exp
 
 from headwater.errors import SqlError
+from headwater.expressions.nodes import Case
+from headwater.expressions.rewrite import conjunction
 from headwater.language.expressions import ExpressionBinder, Hook, check_column_type
-from headwater.language.rendering import Template
+from headwater.language.predicates import is_there, struct
 from headwater.language.scope import Bound, Scope
 from headwater.language.text import error_on
-from headwater.language.types import duckdb_name
 
 
 class AggregateArguments:
@@ -56,7 +57,7 @@ class AggregateArguments:
             (argument,) = argument.expressions
         bound = self._bound(argument)
         for by in ordered.expressions if ordered is not None else ():
-            if by.args.get("desc") or self._bound(by.this).sql != bound.sql:
+            if by.args.get("desc") or self._bound(by.this).expression != bound.expression:
                 raise self.error(by, "UNSUPPORTED", "LISTAGG can be ordered by its own values only, ascending")
         return bound, distinct, (separator.this if separator is not None else "",)
 
@@ -69,14 +70,11 @@ class AggregateArguments:
 
 def typed_null(bound: Bound, type_: pa.DataType) -> Bound:
     """A NULL without a type as one of this type."""
-    return bound.cast(type_, duckdb_name(type_)) if pa.types.is_null(bound.type) else bound
+    return bound.cast(type_) if pa.types.is_null(bound.type) else bound
 
 
 def _all_of(arguments: Sequence[Bound]) -> Bound:
     """COUNT(a, b): rows where none is NULL, as one STRUCT."""
-    names = [f"c{i}" for i in range(len(arguments))]
-    there = " AND ".join(f"{{{i}}} IS NOT NULL" for i in range(len(arguments)))
-    packed = ", ".join(f"'{name}': {{{i}}}" for i, name in enumerate(names))
-    template = Template(this=f"CASE WHEN {there} THEN {{{{{packed}}}}} END", expressions=[a.node for a in arguments])
-    type_ = pa.struct([(n, a.type) for n, a in zip(names, arguments, strict=True)])
-    return Bound(template, type_, True, arguments[0].origin)
+    there = conjunction(is_there(a).expression for a in arguments)
+    packed = struct({f"c{i}": a.expression for i, a in enumerate(arguments)})
+    return Bound(Case(((there, packed),), packed.type), True, arguments[0].origin)

@@ -8,18 +8,18 @@ import pyarrow as pa
 from attrs import evolve
 from sqlglot import exp
 
-from headwater.algebra.expressions import can_fail
-from headwater.algebra.nodes import Aggregate, AggregateCall, Distinct, Plan, Scalar, Union
+from headwater.algebra.nodes import Aggregate, AggregateCall, Distinct, Plan, Union
 from headwater.errors import SqlError
+from headwater.expressions import nodes
+from headwater.expressions.nodes import Call, Case, Cast, Expression, Literal
+from headwater.expressions.rewrite import can_fail, rewritten
 from headwater.language.expressions import ExpressionBinder, Hook
 from headwater.language.functions.user_functions import find_aggregate_function, is_aggregate
 from headwater.language.relations.joins import with_columns
-from headwater.language.rendering import Template, column_node, render
 from headwater.language.scope import Bound, Column, Item, NameSource, Relation, Scope, project, reference
 from headwater.language.select.aggregate_arguments import AggregateArguments, typed_null
 from headwater.language.text import error_on
-from headwater.language.types import duckdb_name, shown
-from headwater.operators.expression import quote
+from headwater.language.types import shown
 
 GROUPING_FUNCTIONS = frozenset({"grouping", "grouping_id"})
 _MOST_BITS = 63
@@ -71,7 +71,7 @@ class Grouping:
         self._indicators: dict[tuple[int, ...], Column] = {}
         self._calls: dict[tuple[object, ...], tuple[AggregateCall, Bound | None, Bound | None]] = {}
         self._results: dict[str, Column] = {}
-        self._key_names: dict[str, str] = {}
+        self._key_names: dict[Expression, str] = {}
 
     def error(self, node: exp.Expr, code: str, message: str, *, hint: str = "") -> SqlError:
         return error_on(self.scope.text, node, code, message, hint=hint)
@@ -84,7 +84,7 @@ class Grouping:
 
     def add_key(self, key: Bound) -> None:
         """A key of all grouping sets."""
-        number = next((i for i, k in enumerate(self._keys) if k.sql == key.sql), len(self._keys))
+        number = next((i for i, k in enumerate(self._keys) if k.expression == key.expression), len(self._keys))
         if number == len(self._keys):
             self._keys.append(key)
         self._sets = [s if number in s else (*s, number) for s in self._sets]
@@ -116,14 +116,14 @@ class Grouping:
                 node, "TYPE_MISMATCH", f"{name.upper()} takes {function.takes}, not {shown(argument.type)}"
             )
         if argument is not None and function.parameter is not None:
-            argument = argument.cast(function.parameter, duckdb_name(function.parameter))
-        if argument is not None and condition is not None and can_fail(argument.scalar()):
+            argument = argument.cast(function.parameter)
+        if argument is not None and condition is not None and can_fail(argument.expression):
             argument = _where(condition, argument)
         key = (
             function.name,
-            argument.sql if argument else None,
+            argument.expression if argument else None,
             distinct,
-            condition.sql if condition else None,
+            condition.expression if condition else None,
             parameters,
         )
         if key not in self._calls:
@@ -137,10 +137,10 @@ class Grouping:
         """GROUPING(a, b): a bit for each expression, set in rows of grouping sets that do not have it."""
         if origin is not node:
             raise self.error(origin, "WRONG_ARGUMENTS", f'"{name}" is no aggregate, so it takes no FILTER')
-        known = {key.sql: number for number, key in enumerate(self._keys)}
+        known = {key.expression: number for number, key in enumerate(self._keys)}
         numbers = []
         for argument in node.expressions:
-            number = known.get(ExpressionBinder(self.scope, name).bind(argument.unnest()).sql)
+            number = known.get(ExpressionBinder(self.scope, name).bind(argument.unnest()).expression)
             if number is None:
                 raise self.error(argument, "NOT_GROUPED", f"{name} takes expressions of GROUP BY only")
             numbers.append(number)
@@ -196,7 +196,7 @@ class Grouping:
         everywhere = set.intersection(*(set(s) for s in self._sets))
         for number, (name, key) in enumerate(zip(key_names, self._keys, strict=True)):
             self._results[name] = Column(name, name, key.type, key.nullable or number not in everywhere)
-        self._key_names = {key.sql: name for name, key in zip(key_names, self._keys, strict=True)}
+        self._key_names = {key.expression: name for name, key in zip(key_names, self._keys, strict=True)}
         used = {*key_names, *(c.argument for c in calls), *(c.filter for c in calls)}
         kept = [(f.name, reference(f)) for f in plan.schema if f.name in used]
         if plan is not self.relation.plan and kept:
@@ -213,14 +213,14 @@ class Grouping:
         groups: Plan = Aggregate(plan, keys, calls)
         if not calls:
             groups = Distinct(project(plan, [(k, reference(plan.schema.field(k))) for k in keys]))
-        columns = [
+        columns: list[tuple[str, Expression]] = [
             (name, reference(self._results[name]) if name in keys else _null(self._results[name].type))
             for name in key_names
         ]
-        columns += [(c.output, Scalar(quote(c.output), c.type, (c.output,))) for c in calls]
+        columns += [(c.output, nodes.Column(c.output, c.type)) for c in calls]
         for chosen, column in self._indicators.items():
             bits = int("".join("0" if i in numbers else "1" for i in chosen), 2)
-            columns.append((column.internal, Scalar(f"CAST({bits} AS {duckdb_name(column.type)})", column.type)))
+            columns.append((column.internal, _number(bits, column.type)))
         return project(groups, columns)
 
     @property
@@ -230,54 +230,80 @@ class Grouping:
 
     def lift(self, bound: Bound) -> Bound:
         """An expression over the input as one over the groups (after ``build``)."""
-
         below = set(self.relation.plan.schema.names)
-        nullable = bound.nullable
+        used: list[Column] = []
 
-        def lifted(node: exp.Expr) -> exp.Expr:
-            nonlocal nullable
-            name = self._key_names.get(render(node))
-            if name is not None:
-                nullable = nullable or self._results[name].nullable
-                key = column_node(name)
-                key.meta.update(node.meta, type=self._results[name].type)
-                return key
-            if isinstance(node, exp.Column) and node.name in below:
-                raise self._not_grouped(node)
-            return node
+        def key_column(key: Expression) -> Expression:
+            used.append(self._results[self._key_names[key]])
+            return reference(used[-1])
 
-        node = _replaced(bound.node.copy(), lifted)
-        return evolve(bound, node=node, nullable=nullable)
+        def lifted(part: Expression) -> Expression | None:
+            if part in self._key_names and (part is bound.expression or not isinstance(part, Literal)):
+                return key_column(part)
+            if isinstance(part, nodes.Column) and part.name in below:
+                raise self._not_grouped(bound.origin, part.name)
+            if isinstance(part, Call) and (key := self._connected_key(part)) is not None:
+                return rewritten(_with_run(part, key, key_column(key)), lifted)
+            return None
 
-    def _not_grouped(self, node: exp.Column) -> SqlError:
+        expression = rewritten(bound.expression, lifted)
+        return evolve(bound, expression=expression, nullable=bound.nullable or any(c.nullable for c in used))
+
+    def _connected_key(self, part: Call) -> Call | None:
+        """A key that is some of the conditions that the part connects: ``a AND b`` in ``a AND b AND c``."""
+        if part.name not in ("and", "or"):
+            return None
+        keys = (key for key in self._key_names if isinstance(key, Call) and key.name == part.name)
+        return next((key for key in keys if _run(part, key) is not None), None)
+
+    def _not_grouped(self, origin: exp.Expr, internal: str) -> SqlError:
         visible = {c.internal: c.name for c in self.relation.columns}
-        name = visible.get(node.name, node.name)
+        name = visible.get(internal, internal)
         return self.error(
-            node,
+            self._place(origin, internal) or origin,
             "NOT_GROUPED",
             f'column "{name}" is neither in GROUP BY nor inside an aggregate',
             hint=f"Add it to GROUP BY, or take one value of it, for example: MAX({name}).",
         )
 
+    def _place(self, node: exp.Expr, internal: str) -> exp.Expr | None:
+        """Where in an expression the column is named outside of keys and aggregates."""
+        if isinstance(node, exp.Query) or _is_aggregate(node):
+            return None
+        try:
+            expression = ExpressionBinder(self.scope, "").bind(node).expression
+        except SqlError:
+            expression = None
+        if expression in self._key_names:
+            return None
+        if isinstance(node, exp.Column):
+            return node.this if expression is not None and internal in expression.columns else None
+        return next(filter(None, (self._place(child, internal) for child in node.iter_expressions())), None)
 
-def _null(type_: pa.DataType) -> Scalar:
-    return Scalar(f"CAST(NULL AS {duckdb_name(type_)})", type_)
+
+def _run(part: Call, key: Call) -> int | None:
+    """Where the arguments of the key stand among those of the part."""
+    length = len(key.arguments)
+    places = range(len(part.arguments) - length + 1)
+    return next((i for i in places if part.arguments[i : i + length] == key.arguments), None)
 
 
-def _replaced(node: exp.Expr, replacement: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
-    """The tree with the topmost replaceable parts replaced."""
-    new = replacement(node)
-    if new is not node:
-        return new
-    for key, value in list(node.args.items()):
-        if isinstance(value, exp.Expr):
-            node.set(key, _replaced(value, replacement))
-        elif isinstance(value, list):
-            node.set(key, [_replaced(v, replacement) if isinstance(v, exp.Expr) else v for v in value])
-    return node
+def _with_run(part: Call, key: Call, column: Expression) -> Call:
+    place = _run(part, key)
+    assert place is not None
+    rest = part.arguments[place + len(key.arguments) :]
+    return part.with_arguments((*part.arguments[:place], column, *rest))
+
+
+def _number(value: int, type_: pa.DataType) -> Expression:
+    return Cast(Literal(str(value), pa.int32() if value < 2**31 else pa.int64()), type_)
+
+
+def _null(type_: pa.DataType) -> Expression:
+    return Cast(Literal(None, pa.null()), type_)
 
 
 def _where(condition: Bound, argument: Bound) -> Bound:
     """The argument of an aggregate with FILTER, not computed where the condition is not true."""
-    node = Template(this="CASE WHEN {0} THEN {1} END", expressions=[condition.node.copy(), argument.node.copy()])
-    return Bound(node, argument.type, True, argument.origin)
+    case = Case(((condition.expression, argument.expression),), argument.type)
+    return Bound(case, True, argument.origin)

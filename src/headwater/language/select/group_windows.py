@@ -16,12 +16,13 @@ from sqlglot import exp
 from headwater.algebra.nodes import HopWindow, Plan, SessionWindow
 from headwater.algebra.row_times import RowTimes, TimeColumn, row_times
 from headwater.errors import SqlError
+from headwater.expressions import nodes
 from headwater.language.expressions import ExpressionBinder
 from headwater.language.parsing.syntax import Duration
+from headwater.language.predicates import struct
 from headwater.language.relations.joins import with_columns
 from headwater.language.relations.table_functions import at_their_times, hop, type_of_time
 from headwater.language.relations.windows import instants
-from headwater.language.rendering import Template
 from headwater.language.scope import Bound, Column, Item, NameSource, Relation, Scope, project, reference
 from headwater.language.text import error_on
 
@@ -77,8 +78,8 @@ class GroupWindow:
         self._names = names
         self.sessions: SessionWindow | None = None
         """Those of session_window, once the rows are known: they never end."""
-        struct = pa.struct([("start", self._time), ("end", self._time)])
-        self.column = Column(name, names.unique(name), struct, nullable=False)
+        type_ = pa.struct([("start", self._time), ("end", self._time)])
+        self.column = Column(name, names.unique(name), type_, nullable=False)
 
     @classmethod
     def of(
@@ -107,11 +108,9 @@ class GroupWindow:
             gap = instants(text, self._lengths[0], "the gap of a session")
             windowed = SessionWindow(plan, gap, tuple(dict.fromkeys(partition)), *self._ends, self._time)
             self.sessions = windowed
-        ends = [Bound.of_column(Column(e, e, self._time), self._call) for e in self._ends]
-        template = Template(this='STRUCT_PACK("start" := {0}, "end" := {1})', expressions=[e.node for e in ends])
-        struct = Bound(template, self.column.type, False, self._call)
+        ends = zip(("start", "end"), (nodes.Column(e, self._time) for e in self._ends), strict=True)
         kept = [(f.name, reference(f)) for f in plan.schema]
-        return relation.over(project(windowed, [*kept, (self.column.internal, struct.scalar())]))
+        return relation.over(project(windowed, [*kept, (self.column.internal, struct(dict(ends)))]))
 
     def _length(self, node: exp.Expr) -> exp.Expr:
         """``'10 minutes'``, ``INTERVAL '10' MINUTES``, or a number of instants."""

@@ -9,6 +9,7 @@ from attrs import frozen
 from sqlglot import exp
 
 from headwater.errors import SqlError
+from headwater.expressions.nodes import Expression
 from headwater.language.expressions import ExpressionBinder
 from headwater.language.scope import Bound, Scope
 from headwater.language.select.aggregates import calls_aggregate
@@ -37,7 +38,7 @@ class GroupBy:
     def optional_columns(self) -> set[str]:
         """The columns of keys that some grouping set leaves out."""
         everywhere = set.intersection(*map(set, self.sets))
-        return {c for number, key in enumerate(self.keys) if number not in everywhere for c in key.types}
+        return {c for number, key in enumerate(self.keys) if number not in everywhere for c in key.columns}
 
 
 def bind_group_by(text: str, group: exp.Expr | None, chosen: Sequence[Chosen], scope: Scope) -> GroupBy:
@@ -48,7 +49,7 @@ def bind_group_by(text: str, group: exp.Expr | None, chosen: Sequence[Chosen], s
 class _GroupByBinder:
     def __init__(self, text: str, chosen: Sequence[Chosen], scope: Scope) -> None:
         self.text, self._chosen, self._scope = text, chosen, scope
-        self._keys: dict[str, Bound] = {}
+        self._keys: dict[Expression, Bound] = {}
 
     def error(self, node: exp.Expr, code: str, message: str, *, hint: str = "") -> SqlError:
         return error_on(self.text, node, code, message, hint=hint)
@@ -136,8 +137,8 @@ class _GroupByBinder:
     # -- keys -------------------------------------------------------------------------------------------------------
 
     def _number(self, key: Bound) -> int:
-        self._keys.setdefault(key.sql, key)
-        return list(self._keys).index(key.sql)
+        self._keys.setdefault(key.expression, key)
+        return list(self._keys).index(key.expression)
 
     def _key(self, node: exp.Expr) -> Bound:
         """A position and an alias stand for a column of the select list."""

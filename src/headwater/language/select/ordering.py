@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from headwater.algebra.nodes import Plan, SortKey, TopK
 from headwater.errors import SqlError
+from headwater.expressions.types import is_nested
 from headwater.language.expressions import ExpressionBinder, check_column_type
 from headwater.language.notices import Notice
 from headwater.language.relations.from_items import Output
@@ -19,7 +20,7 @@ from headwater.language.select.group_windows import is_window_call
 from headwater.language.select.grouping import as_operand, at_position
 from headwater.language.select.select_list import Chosen, Projected
 from headwater.language.text import error_on
-from headwater.language.types import is_nested, shown
+from headwater.language.types import shown
 from headwater.model.time import INFINITY
 
 _NOT_KEPT = Notice(

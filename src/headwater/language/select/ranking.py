@@ -15,14 +15,16 @@ from sqlglot import exp
 
 from headwater.algebra.nodes import Aggregate, AggregateCall, Constant, Distinct, JoinKind, Plan, SortKey, TopK
 from headwater.errors import SqlError
+from headwater.expressions.nodes import Expression
+from headwater.expressions.types import is_nested
 from headwater.language.expressions import ExpressionBinder, Hook, check_column_type
 from headwater.language.functions.user_functions import is_aggregate
+from headwater.language.predicates import compared, struct
 from headwater.language.relations.joins import join, with_columns
-from headwater.language.rendering import Template
 from headwater.language.scope import Bound, Column, Item, NameSource, Relation, Scope, project, reference
 from headwater.language.select.aggregates import Grouping
 from headwater.language.text import did_you_mean, error_on
-from headwater.language.types import is_nested, shown
+from headwater.language.types import shown
 from headwater.model.schema import Schema
 
 _RANKS = ("row_number", "rank", "dense_rank")
@@ -45,8 +47,8 @@ class _Rank:
     @property
     def key(self) -> tuple[object, ...]:
         """What makes two calls the same."""
-        order = tuple((b.sql, desc, first) for b, desc, first in self.order)
-        return self.function, tuple(b.sql for b in self.partition), order
+        order = tuple((b.expression, desc, first) for b, desc, first in self.order)
+        return self.function, tuple(b.expression for b in self.partition), order
 
 
 class Ranking:
@@ -65,7 +67,7 @@ class Ranking:
         self.scope, self.names, self._aggregate, self._within = scope, names, aggregate, tuple(within)
         self._named = {w.name.casefold(): w for w in named}
         self._ranks: dict[tuple[object, ...], _Rank] = {}
-        self._groupings: dict[tuple[str, ...], Grouping] = {}
+        self._groupings: dict[tuple[Expression, ...], Grouping] = {}
 
     def error(self, node: exp.Expr, code: str, message: str, *, hint: str = "") -> SqlError:
         return error_on(self.scope.text, node, code, message, hint=hint)
@@ -137,7 +139,7 @@ class Ranking:
         if window.args.get("order") is not None:
             raise self.error(node, "UNSUPPORTED", f"{name.upper()} OVER with an order is not supported", hint=_IN_FROM)
         partition = self._partition(window)
-        signature = tuple(b.sql for b in partition)
+        signature = tuple(b.expression for b in partition)
         if signature not in self._groupings:
             grouping = Grouping(Relation(_NOTHING, ()), self.scope, self.names, inner=self._aggregate)
             for key in partition:
@@ -189,7 +191,7 @@ class Ranking:
         predicates = []
         for key in keys:
             ours, theirs = _comparable(key), _comparable(evolve(key, internal=fresh[key.internal]))
-            predicates.append(Bound(exp.EQ(this=ours.node, expression=theirs.node), pa.bool_(), False, ours.origin))
+            predicates.append(compared("=", ours, theirs))
         joined = join(rows, Relation(plan, (Item(()),)), JoinKind.INNER, predicates, self.names)
         return rows.over(joined.plan)
 
@@ -205,6 +207,4 @@ def _comparable(column: Column) -> Bound:
     bound = Bound.of_column(column, exp.column(column.name))
     if not column.nullable:
         return bound
-    node = Template(this="STRUCT_PACK(key := {0})", expressions=[bound.node])
-    node.meta["type"] = pa.struct([("key", column.type)])
-    return Bound(node, node.meta["type"], False, bound.origin)
+    return Bound(struct({"key": bound.expression}), False, bound.origin)

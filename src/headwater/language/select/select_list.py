@@ -146,17 +146,17 @@ class SelectList:
         all_names: list[str] = []
         for chosen, output in zip(self._chosen, outputs, strict=True):
             check_column_type(ExpressionBinder(self._scope, "SELECT"), output)
-            bound = output.cast(pa.string(), "VARCHAR") if pa.types.is_null(output.type) else output
-            if chosen.hidden and (not with_hidden or bound.sql in found):
-                all_names.append(found.get(bound.sql, ""))
+            bound = output.cast(pa.string()) if pa.types.is_null(output.type) else output
+            if chosen.hidden and (not with_hidden or bound.expression in found):
+                all_names.append(found.get(bound.expression, ""))
                 continue
             name = names.unique(chosen.name)
             if name != chosen.name and not chosen.hidden:
                 message = f'a second column "{chosen.name}" is called "{name}"'
                 notices.append(Notice("RENAMED_COLUMN", message, "Give it a name of its own with AS."))
-            expressions.append((name, bound.scalar()))
+            expressions.append((name, bound.expression))
             all_names.append(name)
-            found.setdefault(bound.sql, name)
+            found.setdefault(bound.expression, name)
             if not chosen.hidden:
                 qualifier = owners.get(bound.column or "")
                 untyped = pa.types.is_null(output.type)

@@ -10,6 +10,9 @@ from sqlglot import exp
 
 from headwater.algebra.nodes import Distinct, Plan, SetKind, SetOperation, Union
 from headwater.errors import SqlError
+from headwater.expressions.nodes import Expression, Literal
+from headwater.expressions.rewrite import typed_as
+from headwater.expressions.types import common_type
 from headwater.language.relations.from_items import Output
 from headwater.language.scope import Column, project, reference
 from headwater.language.text import error_on

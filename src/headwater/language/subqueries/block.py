@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import pyarrow as pa
 from attrs import evolve, field, frozen
 
-from headwater.algebra.nodes import Plan, Scalar, TopK
+from headwater.algebra.nodes import Plan, TopK
 from headwater.algebra.properties import has_key, nullable
+from headwater.expressions.nodes import TRUE, Expression
 from headwater.language.relations.joins import equal_sides
 from headwater.language.scope import Bound, Column, Item, NameSource, Relation, project
 from headwater.language.subqueries.correlation import Correlation, Lift, over_any_values, same
@@ -43,7 +44,7 @@ class Block:
         if self.one_row:
             return True
         plan, own = _with_keys(over_any_values(self.relation.plan), self.keys), self.columns
-        sides = (equal_sides(p, set(p.types) - own, own) for p in self.correlated)
+        sides = (equal_sides(p, set(p.columns) - own, own) for p in self.correlated)
         fixed = [inner.column for _, inner in filter(None, sides) if inner.column is not None]
         return has_key(plan, [*self.copies, *fixed])
 
@@ -66,7 +67,7 @@ def _with_keys(plan: Plan, keys: Mapping[Plan, tuple[str, ...]]) -> Plan:
 def with_own_names(block: Block, names: NameSource) -> Block:
     """The sub-query's result under names that the outer query does not have; a plain NULL needs no column."""
     columns: list[Column] = []
-    expressions: list[tuple[str, Scalar]] = []
+    expressions: list[tuple[str, Expression]] = []
     outputs: list[Bound] = []
     for output in block.outputs:
         if pa.types.is_null(output.type):
@@ -75,10 +76,10 @@ def with_own_names(block: Block, names: NameSource) -> Block:
         wish = output.column or "value"
         name = names.unique(wish, f"sub.{wish}")
         columns.append(Column(name, name, output.type, output.nullable))
-        expressions.append((name, output.scalar()))
+        expressions.append((name, output.expression))
         outputs.append(Bound.of_column(columns[-1], output.origin))
     if not expressions:
-        expressions = [(names.unique("value"), Scalar("TRUE", pa.bool_()))]
+        expressions = [(names.unique("value"), TRUE)]
     plan = project(block.relation.plan, expressions)
     return evolve(block, relation=Relation(plan, (Item(tuple(columns)),)), outputs=tuple(outputs))
 
@@ -91,10 +92,10 @@ def tied(block: Block) -> Block:
     number = len(correlation.columns)
     plan = over_any_values(block.relation.plan)
     # Where a condition on the column cannot be true for NULL, a plain key is enough.
-    found = [evolve(o, nullable=nullable(plan, o.node.name)) for o in block.outputs[-number:]]
+    found = [evolve(o, nullable=nullable(plan, o.column or "")) for o in block.outputs[-number:]]
     return evolve(
         block,
         outputs=block.outputs[:-number],
         correlated=tuple(same(outer, copy) for outer, copy in zip(correlation.columns, found, strict=True)),
-        copies=tuple(copy.node.name for copy in found),
+        copies=tuple(copy.column or "" for copy in found),
     )

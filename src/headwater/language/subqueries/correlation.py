@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import pyarrow as pa
 from attrs import evolve, frozen
 from sqlglot import exp
 
 from headwater.algebra.nodes import Distinct, Plan, Source
-from headwater.language.rendering import Template
+from headwater.algebra.nodes.base import Leaf
+from headwater.algebra.time_properties import RowTimes
+from headwater.expressions import nodes
+from headwater.language.predicates import struct, test
 from headwater.language.scope import Bound, Column, NameSource, Relation, Scope, project, reference
 from headwater.model.schema import Field, Schema
 
@@ -25,7 +27,7 @@ Lift = Callable[[Bound], Bound]
 
 
 @frozen(eq=False)
-class Domain(Plan):
+class Domain(Leaf):
     """Stands for the different values of outer columns; never leaves the binder."""
 
     columns: Schema
@@ -33,6 +35,9 @@ class Domain(Plan):
     @property
     def schema(self) -> Schema:
         return self.columns
+
+    def row_times(self, inputs: Sequence[RowTimes]) -> RowTimes:
+        return RowTimes()
 
 
 @frozen(eq=False)
@@ -50,9 +55,10 @@ class Correlation:
         columns: dict[str, Bound] = {}
         for node in names:
             whole = outer.resolve(node)
-            for column in whole.node.find_all(exp.Column):
-                nullable = whole.nullable or whole.column is None
-                columns.setdefault(column.name, Bound(column.copy(), column.meta["type"], nullable, node))
+            nullable = whole.nullable or whole.column is None
+            for column in whole.expression.walk():
+                if isinstance(column, nodes.Column):
+                    columns.setdefault(column.name, Bound(column, nullable, node))
         free = NameSource()
         fields = [Field(free.unique(f"outer.{name}"), bound.type, bound.nullable) for name, bound in columns.items()]
         return cls(outer, tuple(names), tuple(columns.values()), Domain(Schema(tuple(fields))))
@@ -62,14 +68,14 @@ class Correlation:
         carried = {}
         for bound, field in zip(self.columns, self.domain.columns, strict=True):
             internal = names.unique(field.name)
-            carried[bound.node.name] = Column(field.name, internal, field.type, field.nullable)
+            carried[bound.column or ""] = Column(field.name, internal, field.type, field.nullable)
         pairs = zip(carried.values(), self.domain.columns, strict=True)
         return Relation(project(self.domain, [(c.internal, reference(f)) for c, f in pairs]), ()), carried
 
     def grounded(self, plan: Plan, outer: Plan, lift: Lift) -> Plan:
         """The sub-query's plan over the values that the outer plan has."""
         pairs = zip(self.domain.schema.names, self.columns, strict=True)
-        values = Distinct(project(outer, [(name, lift(bound).scalar()) for name, bound in pairs]))
+        values = Distinct(project(outer, [(name, lift(bound).expression) for name, bound in pairs]))
         return _replaced(plan, lambda domain: values if domain is self.domain else domain, {})
 
 
@@ -101,11 +107,8 @@ def same(outer: Bound, inner: Bound) -> Bound:
     """
     if outer.nullable and inner.nullable:
         outer, inner = _wrapped(outer), _wrapped(inner)
-    return Bound(exp.EQ(this=outer.node, expression=inner.node), pa.bool_(), False, outer.origin)
+    return Bound(test("=", outer.expression, inner.expression), False, outer.origin)
 
 
 def _wrapped(bound: Bound) -> Bound:
-    node = Template(this="{{'value': {0}}}", expressions=[bound.node.copy()])
-    type_ = pa.struct([("value", bound.type)])
-    node.meta["type"] = type_
-    return evolve(bound, node=node, type=type_, nullable=False)
+    return evolve(bound, expression=struct({"value": bound.expression}), nullable=False)

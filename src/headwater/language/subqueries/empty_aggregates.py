@@ -15,21 +15,21 @@ import pyarrow as pa
 from attrs import evolve
 from sqlglot import exp
 
-from headwater.algebra.nodes import Constant, JoinKind, Scalar
+from headwater.algebra.nodes import Constant, JoinKind
+from headwater.expressions import nodes
+from headwater.expressions.nodes import Call, Cast, Expression, Literal
+from headwater.expressions.rewrite import is_call, over
 from headwater.language.relations.internal_windows import is_internal
 from headwater.language.relations.joins import join
-from headwater.language.rendering import Template
 from headwater.language.scope import Bound, Column, NameSource, Relation, project, reference
 from headwater.language.select.aggregates import calls_aggregate
 from headwater.language.select.select_list import relation_to_stream
 from headwater.language.subqueries.correlation import Correlation, same
-from headwater.language.types import duckdb_name
 from headwater.model.schema import Field, Schema
-from headwater.operators.expression import quote
 
 _MARK = "empty aggregate"
 _ROW, _VALUE, _ROW_UNLESS_NULL = "a row", "a value", "a row unless its value is NULL"
-_STRICT = (exp.Column, exp.Identifier, exp.Paren, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg, exp.Literal)
+_STRICT = frozenset({"+", "-", "*", "/", "negative"})
 
 
 def aggregates_all(node: exp.Expr) -> bool:
@@ -125,30 +125,31 @@ def of_nothing(outputs: Sequence[Bound], results: Mapping[str, Column]) -> tuple
 
 def _is_null_of_nothing(output: Bound, results: Mapping[str, Column]) -> bool:
     """Is it plain arithmetic with an aggregate other than COUNT?"""
-    strict = all(isinstance(node, _STRICT) for node in output.node.walk())
-    read = (results.get(column.name) for column in output.node.find_all(exp.Column))
+    parts = list(output.expression.walk())
+    strict = all(isinstance(p, (nodes.Column, Literal)) or is_call(p, *_STRICT) for p in parts)
+    read = (results.get(name) for name in output.columns)
     return strict and any(column is not None and column.nullable for column in read)
 
 
 def _of_nothing(output: Bound, results: Mapping[str, Column]) -> Bound:
     """A COUNT, which is never NULL, is 0; any other aggregate is NULL."""
+    values = {name: _null(c.type) if c.nullable else _zero(c.type) for name, c in results.items()}
+    return evolve(output, expression=over(output.expression, values))
 
-    def replaced(node: exp.Expr) -> exp.Expr:
-        column = results.get(node.name) if isinstance(node, exp.Column) else None
-        if column is None:
-            return node
-        value = Template(this=f"CAST({'NULL' if column.nullable else 0} AS {duckdb_name(column.type)})")
-        value.meta["type"] = column.type
-        return value
 
-    return evolve(output, node=output.node.copy().transform(replaced))
+def _zero(type_: pa.DataType) -> Expression:
+    return Cast(Literal("0", pa.int32()), type_)
+
+
+def _null(type_: pa.DataType) -> Expression:
+    return Cast(Literal(None, pa.null()), type_)
 
 
 def with_a_row(
     groups: Relation, names: NameSource, copies: Sequence[Bound], correlation: Correlation | None, origin: exp.Expr
 ) -> Relation:
     """The one group of all rows, also where there are none; ``copies``: its columns for those of the outer query."""
-    taken: dict[str, Column] = {}
+    taken: dict[str | None, Column] = {}
     if correlation is None:
         one = Field(names.unique("one"), pa.bool_(), nullable=False)
         left = Relation(Constant(Schema((one,)), ((True,),)), ())
@@ -157,10 +158,10 @@ def with_a_row(
         left, carried = correlation.part(names)
         pairs = list(zip(carried.values(), copies, strict=True))
         predicates = [same(Bound.of_column(ours, origin), theirs) for ours, theirs in pairs]
-        taken = {theirs.node.name: ours for ours, theirs in pairs}
+        taken = {theirs.column: ours for ours, theirs in pairs}
     columns = {c.internal: c for c in groups.columns}
     joined = join(left, groups, JoinKind.LEFT, predicates, names)
-    shown = []
+    shown: list[tuple[str, Expression]] = []
     for field in groups.plan.schema:
         column = columns[field.name]
         if field.name in taken:
@@ -168,6 +169,6 @@ def with_a_row(
         elif column.nullable:
             shown.append((field.name, reference(column)))
         else:
-            zero = f"COALESCE({quote(field.name)}, CAST(0 AS {duckdb_name(column.type)}))"
-            shown.append((field.name, Scalar(zero, column.type, (field.name,))))
+            counted = (nodes.Column(field.name, column.type), _zero(column.type))
+            shown.append((field.name, Call("coalesce", counted, column.type)))
     return groups.over(project(joined.plan, shown))

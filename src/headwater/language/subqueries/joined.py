@@ -8,19 +8,19 @@ import pyarrow as pa
 from attrs import evolve
 from sqlglot import exp
 
-from headwater.algebra.nodes import Aggregate, AggregateCall, JoinKind, Plan, Scalar
+from headwater.algebra.nodes import Aggregate, AggregateCall, JoinKind, Plan
 from headwater.errors import SqlError
+from headwater.expressions.nodes import TRUE, Call, Case
 from headwater.language.expressions import ExpressionBinder
-from headwater.language.predicates import all_of, any_of, compared, is_null, not_false, not_true
+from headwater.language.predicates import all_of, any_of, compared, is_null, is_there, not_false, not_true
 from headwater.language.relations.joins import filtered, join, with_columns
-from headwater.language.rendering import Template
 from headwater.language.scope import Bound, Column, NameSource, Relation, Scope, project, reference
 from headwater.language.subqueries.block import Block
 from headwater.language.subqueries.conditions import NEGATED, Condition
 from headwater.language.subqueries.quantified import Keys, Totals, quantified_keys
 from headwater.language.text import error_on
 
-_STRICT: dict[type[exp.Expr], type[exp.Expr]] = {exp.LTE: exp.LT, exp.GTE: exp.GT}
+_STRICT = {"<=": "<", ">=": ">"}
 
 
 class SubqueryJoins:
@@ -51,7 +51,7 @@ class SubqueryJoins:
             case "IN" if condition.negated:
                 return self._not_in(relation, outer, block)
             case "IN":
-                return self._join(relation, block, JoinKind.SEMI, self.compare(exp.EQ, outer, block.outputs))
+                return self._join(relation, block, JoinKind.SEMI, self.compare("=", outer, block.outputs))
             case "ALL":
                 return self._all(relation, condition.operator, outer, block)
         compared = self.compare(condition.operator, outer, block.outputs)
@@ -63,7 +63,7 @@ class SubqueryJoins:
             raise self._many_rows(query)
         self._check_columns(query, block, number)
         own = block.columns
-        plain = [o for o in block.outputs if set(o.types) <= own and not pa.types.is_null(o.type)]
+        plain = [o for o in block.outputs if o.columns <= own and not pa.types.is_null(o.type)]
         plan, names = with_columns(block.relation.plan, plain, self.names)
         columns = dict(zip(map(id, plain), names, strict=True))
         flag = None
@@ -86,7 +86,7 @@ class SubqueryJoins:
         """The plan with a column that is never NULL: behind an outer join it tells whether there was a row."""
         column = Column("found", name or self.names.unique("found"), pa.bool_())
         kept = [(f.name, reference(f)) for f in plan.schema]
-        plan = project(plan, [*kept, (column.internal, Scalar("TRUE", pa.bool_()))])
+        plan = project(plan, [*kept, (column.internal, TRUE)])
         return plan, Bound.of_column(column, exp.true())
 
     def attach(self, relation: Relation, block: Block) -> Relation:
@@ -106,7 +106,7 @@ class SubqueryJoins:
         call = AggregateCall("COUNT", name or self.names.unique("rows"), pa.int64())
         return Relation(Aggregate(rows, (), (call,)), ())
 
-    def _all(self, relation: Relation, operator: type[exp.Expr], outer: Sequence[Bound], block: Block) -> Relation:
+    def _all(self, relation: Relation, operator: str, outer: Sequence[Bound], block: Block) -> Relation:
         """``x op ALL (…)``: no row for which the comparison is not true; NULL is not true either."""
         true = self.compare(operator, outer, block.outputs)
         counter = not_true(all_of(true))
@@ -130,13 +130,13 @@ class SubqueryJoins:
                 test = any_of(self._compare_each(NEGATED[condition.operator], x, totals.extremes))
         return join(relation, Relation(plan, ()), kind, [*joined, test], self.names)
 
-    def _compare_each(self, operator: type[exp.Expr], x: Bound, values: Sequence[Bound]) -> list[Bound]:
+    def _compare_each(self, operator: str, x: Bound, values: Sequence[Bound]) -> list[Bound]:
         return [c for value in values for c in self.compare(operator, [x], [value])]
 
     def _not_in(self, relation: Relation, outer: Sequence[Bound], block: Block) -> Relation:
         """``x NOT IN (…)``: for every row of the block, some of its columns is unequal, and known to be."""
-        equal = self.compare(exp.EQ, outer, block.outputs)
-        if len(outer) > 1 or not set(block.outputs[0].types) <= block.columns:
+        equal = self.compare("=", outer, block.outputs)
+        if len(outer) > 1 or not block.outputs[0].columns <= block.columns:
             possible = [not_false(e) if e.nullable else e for e in equal]
             return self._join(relation, block, JoinKind.ANTI, possible)
         # One column: it equals no row, no row is NULL, and it is not NULL itself unless the block is empty.
@@ -154,17 +154,17 @@ class SubqueryJoins:
     def _join(self, relation: Relation, block: Block, kind: JoinKind, predicates: Sequence[Bound]) -> Relation:
         return join(relation, block.relation, kind, [*block.correlated, *predicates], self.names)
 
-    def compare(self, operator: type[exp.Expr], outer: Sequence[Bound], inner: Sequence[Bound]) -> list[Bound]:
+    def compare(self, operator: str, outer: Sequence[Bound], inner: Sequence[Bound]) -> list[Bound]:
         """Conditions that together say ``outer operator inner``; rows are compared from left to right."""
         pairs = [self._binder.comparands(o, i) for o, i in zip(outer, inner, strict=True)]
-        if operator is exp.EQ:
-            return [compared(exp.EQ, left, right) for left, right in pairs]
-        if operator is exp.NEQ:
-            return [any_of([compared(exp.NEQ, left, right) for left, right in pairs])]
+        if operator == "=":
+            return [compared("=", left, right) for left, right in pairs]
+        if operator == "<>":
+            return [any_of([compared("<>", left, right) for left, right in pairs])]
         *earlier, last = pairs
         result = compared(operator, *last)
         for left, right in reversed(earlier):
-            tie = all_of([compared(exp.EQ, left, right), result])
+            tie = all_of([compared("=", left, right), result])
             result = any_of([compared(_STRICT.get(operator, operator), left, right), tie])
         return [result]
 
@@ -184,17 +184,14 @@ class SubqueryJoins:
 
 def _where_found(value: Bound, flag: Bound, empty: Bound | None) -> Bound:
     """What names outer columns is computed above the join; where that finds no row it is NULL, or that of no rows."""
-    found = exp.Not(this=exp.Is(this=flag.node.copy(), expression=exp.Null()))
-    case = exp.Case(ifs=[exp.If(this=found, true=value.node.copy())])
-    if empty is None:
-        return evolve(value, node=case, nullable=True)
-    case.set("default", empty.node.copy())
-    return evolve(value, node=case)
+    found, default = is_there(flag).expression, None if empty is None else empty.expression
+    case = Case(((found, value.expression),), value.type, default)
+    return evolve(value, expression=case, nullable=value.nullable or empty is None)
 
 
 def _filled(value: Bound, empty: Bound) -> Bound:
-    node = Template(this="COALESCE({0}, {1})", expressions=[value.node.copy(), empty.node.copy()])
-    return evolve(value, node=node, nullable=False)
+    filled = Call("coalesce", (value.expression, empty.expression), value.type)
+    return evolve(value, expression=filled, nullable=False)
 
 
 def _columns(number: int) -> str:

@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import pyarrow as pa
 from attrs import evolve
-from sqlglot import exp
 
-from headwater.algebra.nodes import Distinct, JoinKind, Plan, Scalar, Union
+from headwater.algebra.nodes import Distinct, JoinKind, Plan, Union
 from headwater.algebra.properties import nullable
-from headwater.language.predicates import all_of, any_of, is_null
+from headwater.expressions import nodes
+from headwater.expressions.nodes import FALSE, TRUE, Case, Expression, Literal
+from headwater.language.predicates import all_of, any_of, is_null, is_there, negated
 from headwater.language.relations.joins import join, with_columns
 from headwater.language.scope import Bound, Column, Item, Relation, project, reference, renamed
 from headwater.language.subqueries.block import Block
@@ -44,12 +45,12 @@ class Marks:
         if condition.negated or condition.kind == "ALL":
             # Where only the truth of a negation matters, NULL must still not be taken for false.
             bound, attachments = self.mark(condition.negate(), outer, block, only_truth=False)
-            return evolve(bound, node=exp.Not(this=exp.Paren(this=bound.node))), attachments
+            return negated(bound), attachments
         match condition.kind:
             case "EXISTS" if (keys := keys_of(block.correlated, block)) is not None:
                 return self._found(condition, block, keys)
             case "IN":
-                equal = self._joins.compare(exp.EQ, outer, block.outputs)
+                equal = self._joins.compare("=", outer, block.outputs)
                 every = keys_of([*block.correlated, *equal], block)
                 if every is not None and (only_truth or not any(e.nullable for e in equal)):
                     return self._found(condition, block, every)
@@ -127,15 +128,15 @@ class Marks:
         With D = δ(π(outer)): σ_condition(D) x {true} ∪ σ_not condition(D) x {false}, joined on equal values.
         """
         mark = self._names.unique("mark")
-        meant = [(condition, "TRUE"), (condition.negate(), "FALSE")][: 2 if exact else 1]
+        meant = [(condition, TRUE), (condition.negate(), FALSE)][: 2 if exact else 1]
 
         def attach(relation: Relation, base: Plan, lift: Lift) -> Relation:
             grounded, compared = block.grounded(base, lift), [lift(o) for o in outer]
             named = _outer_columns(grounded)
             needed = [*compared, *named.values()]
-            source = base if all(set(b.types) <= set(base.schema.names) for b in needed) else relation.plan
+            source = base if all(b.columns <= set(base.schema.names) for b in needed) else relation.plan
             columns = [Column("", self._names.unique("value"), b.type, b.nullable) for b in needed]
-            values = [(c.internal, b.scalar()) for c, b in zip(columns, needed, strict=True)]
+            values = [(c.internal, b.expression) for c, b in zip(columns, needed, strict=True)]
             domain = Relation(Distinct(project(source, values)), (Item(tuple(columns)),))
             over_values = _over(grounded, dict(zip(named, columns[len(compared) :], strict=True)))
             copied = [Bound.of_column(c, b.origin) for c, b in zip(columns, needed, strict=True)]
@@ -143,10 +144,10 @@ class Marks:
             marked = []
             for meaning, value in meant:
                 chosen = self._joins.apply(domain, meaning, copied[: len(compared)], over_values)
-                marked.append(project(chosen.plan, [*kept, (mark, Scalar(value, pa.bool_()))]))
+                marked.append(project(chosen.plan, [*kept, (mark, value)]))
             plan = Union.of(marked)
             seen = over_any_values(plan)
-            known = [evolve(c, nullable=nullable(seen, c.node.name)) for c in copied]
+            known = [evolve(c, nullable=nullable(seen, c.column or "")) for c in copied]
             return self._joined(relation, plan, [*map(same, needed, known)])
 
         if exact:
@@ -156,29 +157,28 @@ class Marks:
 
 def _there(name: str, type_: pa.DataType, condition: Condition) -> Bound:
     """The outer join has found something."""
-    node = exp.Not(this=exp.Is(this=column(name, type_).node, expression=exp.Null()))
-    return Bound(node, pa.bool_(), False, condition.node)
+    return evolve(is_there(column(name, type_)), origin=condition.node)
 
 
 def _three_valued(true: Bound, x: Bound, totals: Totals, condition: Condition) -> Bound:
     """True; or NULL, if x is NULL and there are rows, or a row is NULL; or false."""
     unknown = totals.incomplete
     if x.nullable:
-        unknown = [all_of([is_null(x), _there(totals.rows.node.name, pa.int64(), condition)]), *unknown]
-    branches = [exp.If(this=true.node.copy(), true=exp.true())]
+        unknown = [all_of([is_null(x), is_there(totals.rows)]), *unknown]
+    branches: list[tuple[Expression, Expression]] = [(true.expression, TRUE)]
     if unknown:
-        branches.append(exp.If(this=any_of(unknown).node, true=exp.Null()))
-    return Bound(exp.Case(ifs=branches, default=exp.false()), pa.bool_(), bool(unknown), condition.node)
+        branches.append((any_of(unknown).expression, Literal(None, pa.null())))
+    return Bound(Case(tuple(branches), pa.bool_(), FALSE), bool(unknown), condition.node)
 
 
 def _outer_columns(block: Block) -> dict[str, Bound]:
     """The columns of the outer plan that the block names."""
     own = block.columns
     return {
-        c.name: Bound(c.copy(), c.meta["type"], True, bound.origin)
+        c.name: Bound(c, True, bound.origin)
         for bound in (*block.correlated, *block.outputs)
-        for c in bound.node.find_all(exp.Column)
-        if c.name not in own
+        for c in bound.expression.walk()
+        if isinstance(c, nodes.Column) and c.name not in own
     }
 
 

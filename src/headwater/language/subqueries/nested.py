@@ -113,7 +113,7 @@ class NestedQueries:
         output = self._bind(node, correlation)
         number = copies(correlation)
         hidden = [
-            evolve(c, name="", hidden=True, copy_of=b.node.name)
+            evolve(c, name="", hidden=True, copy_of=b.column)
             for c, b in zip(output.columns[-number:], correlation.columns, strict=True)
         ]
         return Output(output.plan, (*output.columns[:-number], *hidden))

@@ -16,17 +16,17 @@ from headwater.language.scope import Bound, Column, NameSource
 from headwater.language.subqueries.block import Block
 from headwater.language.subqueries.conditions import Condition
 
-_EXTREMES: dict[tuple[str, type[exp.Expr]], tuple[str, ...]] = {
-    ("ANY", exp.LT): ("MAX",),
-    ("ANY", exp.LTE): ("MAX",),
-    ("ANY", exp.GT): ("MIN",),
-    ("ANY", exp.GTE): ("MIN",),
-    ("ANY", exp.NEQ): ("MIN", "MAX"),
-    ("ALL", exp.LT): ("MIN",),
-    ("ALL", exp.LTE): ("MIN",),
-    ("ALL", exp.GT): ("MAX",),
-    ("ALL", exp.GTE): ("MAX",),
-    ("ALL", exp.EQ): ("MIN", "MAX"),
+_EXTREMES: dict[tuple[str, str], tuple[str, ...]] = {
+    ("ANY", "<"): ("MAX",),
+    ("ANY", "<="): ("MAX",),
+    ("ANY", ">"): ("MIN",),
+    ("ANY", ">="): ("MIN",),
+    ("ANY", "<>"): ("MIN", "MAX"),
+    ("ALL", "<"): ("MIN",),
+    ("ALL", "<="): ("MIN",),
+    ("ALL", ">"): ("MAX",),
+    ("ALL", ">="): ("MAX",),
+    ("ALL", "="): ("MIN", "MAX"),
 }
 """x op ANY (…) is true if it is for one of these, x op ALL (…) if it is for all of them and no value is NULL."""
 
@@ -46,7 +46,7 @@ class Keys:
     def predicates(self, names: Sequence[str]) -> list[Bound]:
         """The conditions of a join with a plan that has the inner sides as these columns."""
         equal = [
-            compared(exp.EQ, outer, column(name, inner.type))
+            compared("=", outer, column(name, inner.type))
             for (outer, inner), name in zip(self.pairs, names, strict=True)
         ]
         return [*equal, *self.outer]
@@ -57,7 +57,7 @@ def keys_of(predicates: Sequence[Bound], block: Block) -> Keys | None:
     pairs, outer, inner = [], [], []
     own = block.columns
     for predicate in predicates:
-        columns = set(predicate.types)
+        columns = set(predicate.columns)
         if not columns & own:
             outer.append(predicate)
         elif columns <= own:
@@ -71,7 +71,7 @@ def keys_of(predicates: Sequence[Bound], block: Block) -> Keys | None:
 
 def selects_own_value(block: Block) -> bool:
     """Does it select one value, computed of its own columns only?"""
-    return len(block.outputs) == 1 and set(block.outputs[0].types) <= block.columns
+    return len(block.outputs) == 1 and block.outputs[0].columns <= block.columns
 
 
 def quantified_keys(block: Block) -> Keys | None:
@@ -88,7 +88,8 @@ class Totals:
         (self._value,), self._keys, self._counted = block.outputs, keys, counted
         functions = _EXTREMES.get((condition.kind, condition.operator), ())
         self._names = [(function, names.unique(function.lower())) for function in functions]
-        self.rows = column(names.unique("rows"), pa.int64())
+        self.rows_name = names.unique("rows")
+        self.rows = column(self.rows_name, pa.int64())
         self._known = column(names.unique("known"), pa.int64()) if self._value.nullable else None
 
     @property
@@ -98,12 +99,12 @@ class Totals:
     @property
     def complete(self) -> list[Bound]:
         """No value is NULL."""
-        return [] if self._known is None else [compared(exp.EQ, self._known, self.rows)]
+        return [] if self._known is None else [compared("=", self._known, self.rows)]
 
     @property
     def incomplete(self) -> list[Bound]:
         """Some value is NULL."""
-        return [] if self._known is None else [compared(exp.LT, self._known, self.rows)]
+        return [] if self._known is None else [compared("<", self._known, self.rows)]
 
     def plan(self, block: Block, names: NameSource) -> tuple[Plan, list[str]]:
         """The totals, and the columns of their keys."""
@@ -112,9 +113,9 @@ class Totals:
         *keys, value = found
         calls = [AggregateCall(function, name, self._value.type, value) for function, name in self._names]
         if self._counted:
-            calls.append(AggregateCall("COUNT", self.rows.node.name, pa.int64()))
+            calls.append(AggregateCall("COUNT", self.rows_name, pa.int64()))
             if self._known is not None:
-                calls.append(AggregateCall("COUNT", self._known.node.name, pa.int64(), value))
+                calls.append(AggregateCall("COUNT", self._known.column or "", pa.int64(), value))
         return Aggregate(plan, tuple(dict.fromkeys(keys)), tuple(calls)), keys
 
 

@@ -27,7 +27,6 @@ from headwater.language.subqueries.conditions import (
 from headwater.language.subqueries.correlation import Lift
 from headwater.language.subqueries.joined import SubqueryJoins
 from headwater.language.subqueries.marks import Marks
-from headwater.language.types import duckdb_name
 
 Step = Callable[[Relation, Plan], Relation]
 
@@ -157,5 +156,5 @@ class Values:
 def _one_type(outer: Bound, inner: Bound) -> tuple[Bound, Bound]:
     """NULL takes the type of what it is compared with, and is a STRING if that is NULL, too."""
     known = [b.type for b in (outer, inner) if not pa.types.is_null(b.type)] or [pa.string()]
-    outer, inner = (b.cast(known[0], duckdb_name(known[0])) if pa.types.is_null(b.type) else b for b in (outer, inner))
+    outer, inner = (b.cast(known[0]) if pa.types.is_null(b.type) else b for b in (outer, inner))
     return outer, inner

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from attrs import frozen
 
+from headwater.expressions.aggregates import AGGREGATES
 from headwater.kernels import sweep_totals as kernel
 from headwater.kernels.sweep_sum import has_ties, is_plain, sweep_sum
 from headwater.model.arrays import BoolArray, Int64Array
@@ -21,8 +22,6 @@ from headwater.model.time import INFINITY
 from headwater.operators.aggregates.adopted_extremes import UNTIL, without_staircases
 from headwater.operators.aggregates.holistic import HolisticRows, Snapshots, evaluate
 from headwater.operators.aggregates.measures import (
-    ADDITIVE,
-    HOLISTIC,
     Measure,
     TotalsAt,
     Walk,
@@ -107,7 +106,7 @@ class AggregateOperator(SweepOperator):
         self._inputs, self._keys, self._calls = tuple(inputs), tuple(keys), tuple(calls)
         self._functions: dict[str, str | UserAggregate] = {
             c.output: c.function
-            if c.function in ADDITIVE | HOLISTIC
+            if c.function in AGGREGATES
             else load_aggregate(c.function, str(c.parameters[0]), c.type)
             for c in calls
         }

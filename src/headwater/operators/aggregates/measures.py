@@ -9,6 +9,7 @@ import pyarrow as pa
 from attrs import frozen
 
 from headwater.errors import StreamError
+from headwater.expressions.aggregates import AGGREGATES
 from headwater.kernels import sweep_totals as kernel
 from headwater.kernels.hash import mix_all
 from headwater.model.arrays import BoolArray, Float64Array, Int64Array
@@ -16,12 +17,6 @@ from headwater.model.delta import Delta
 from headwater.model.identity import identify
 from headwater.operators.sight import Sight
 from headwater.operators.words import decimal_words, fits_word, floats, from_words, integers, to_words
-
-ADDITIVE = frozenset(("COUNT", "SUM", "AVG", "VAR_SAMP", "VAR_POP", "STDDEV_SAMP", "STDDEV_POP"))
-"""The functions whose value follows from totals with an inverse."""
-
-HOLISTIC = frozenset(("MIN", "MAX", "MEDIAN", "ARRAY_AGG", "LISTAGG"))
-"""The built-in functions that need the values themselves."""
 
 _SALT = np.int64(0x5A17ED)  # so that no common value has the fingerprint 0
 _NOTHING = np.int64(0x4E554C4C)  # the fingerprint of NULL
@@ -124,7 +119,7 @@ def needed_measures(
     if function in ("MIN", "MAX") and staircase:
         encoding = "float" if pa.types.is_floating(type_) else "integer"
         kinds = [(kernel.MOST if function == "MAX" else kernel.LEAST, encoding)]
-    elif function not in ADDITIVE:
+    elif function not in AGGREGATES or not AGGREGATES[function].additive:
         return (Measure(kernel.FINGERPRINT, "hash", argument, filter_, port),)
     elif function == "COUNT":
         kinds = []
@@ -138,16 +133,13 @@ def needed_measures(
     return tuple(Measure(kind, encoding, argument, filter_, port) for kind, encoding in kinds)
 
 
-_SEEN = {"COUNT": "counts", "SUM": "sums", "AVG": "sums", "MIN": "least", "MAX": "most"}
-
-
 def seen_by(keys: Iterable[str], calls: Iterable[tuple[str, str | None, str | None]]) -> Sight:
     """What totals and staircases know of the columns; calls: function, argument and filter."""
     seen = Sight(values=frozenset(keys))
     for function, argument, filter_ in calls:
         how = {"values": frozenset(() if filter_ is None else (filter_,))}
         if argument is not None:
-            place = _SEEN.get(function, "values")
+            place = AGGREGATES[function].sees if function in AGGREGATES else "values"
             how[place] = how.get(place, frozenset()) | {argument}
         seen = seen.plus(Sight(**how))
     return seen

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from attrs import define
 
+from headwater.expressions.aggregates import AGGREGATES
 from headwater.kernels.slices import extreme_slices, group_slices, sum_slices
 from headwater.model.arrays import BoolArray, Int64Array
 from headwater.model.delta import Delta
@@ -86,15 +87,16 @@ def partial_type(function: str, argument: pa.DataType | None) -> pa.DataType | N
 
     Sums of DOUBLE are left out: how they are rounded would depend on the cut into ticks.
     """
-    if function == "COUNT":
+    partial = AGGREGATES[function].partial
+    if partial == "count":
         return pa.bool_()
     if argument is None:
         return None
-    if function in ("SUM", "AVG"):
+    if partial == "sum":
         if pa.types.is_integer(argument) and argument != pa.uint64():
             return pa.int64()
         return pa.decimal128(18, argument.scale) if pa.types.is_decimal(argument) and argument.precision <= 18 else None
-    return argument if function in ("MIN", "MAX") and fits_word(argument) else None
+    return argument if partial == "extreme" and fits_word(argument) else None
 
 
 class PreAggregateOperator(Operator):

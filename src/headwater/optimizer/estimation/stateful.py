@@ -20,9 +20,6 @@ _COUNTS = 2
 """Totals of a row in a set operation: how often it is in either input."""
 _UNKNOWN_OPEN = 1_000.0
 """Elements between their signs where nothing is known of their distance."""
-_ADDITIVE = {"COUNT": 0.0, "SUM": resources.TOTAL, "AVG": resources.TOTAL}
-_ADDITIVE |= dict.fromkeys(("VAR_SAMP", "VAR_POP", "STDDEV_SAMP", "STDDEV_POP"), 2 * resources.TOTAL)
-_EXTREMES = ("MIN", "MAX")
 _RANKED_TWICE = 2.5
 """Rows that a top-k keeps for each that is alive: its end to come, the row in its order, and some that have left it."""
 _STEP_BYTES = 24.0
@@ -155,12 +152,12 @@ def aggregate(plan: n.Aggregate, below: Estimate) -> Estimate:
 
 def _call(call: n.AggregateCall, below: Estimate, groups: float) -> tuple[State, float, float]:
     """What one aggregate keeps besides its totals, what it adds to the cost of a row, and what it costs besides."""
-    if call.distinct and call.argument is not None and call.function not in _EXTREMES:
+    if call.distinct and call.argument is not None and not call.is_deaf:
         return _distinct_call(call, call.argument, below, groups)
-    if call.function in _ADDITIVE:
-        return State(), _ADDITIVE[call.function], 0.0
+    if call.built_in is not None and call.built_in.totals is not None:
+        return State(), call.built_in.totals * resources.TOTAL, 0.0
     argument = below.columns[call.argument] if call.argument is not None else None
-    if call.function in _EXTREMES and below.final and argument is not None and argument.is_word:
+    if call.is_deaf and below.final and argument is not None and argument.is_word:
         there = of.occupied(below.alive, groups)
         # The values above all later ones: of m in random order about ln m + 0.58.
         steps = there * (math.log(max(1.0, below.alive / there)) + 0.58) if there else 0.0
@@ -178,7 +175,8 @@ def _distinct_call(call: n.AggregateCall, argument: str, below: Estimate, groups
     state, cost = count_sweep([(below.stream, below.churn)], keys, groups * column.distinct, pairs.rate)
     ends = resources.sweep_state([pairs], 0.0, 0.0, 0, values=1)
     cost += pairs.rate * SHOWN_OPEN * resources.SWEEP_ROW + below.arrivals * resources.TICK
-    return state.plus(ends), _ADDITIVE.get(call.function, resources.HOLISTIC), cost
+    totals = None if call.built_in is None else call.built_in.totals
+    return state.plus(ends), resources.HOLISTIC if totals is None else totals * resources.TOTAL, cost
 
 
 def _result(call: n.AggregateCall, below: Estimate, there: float) -> Column:
@@ -186,7 +184,7 @@ def _result(call: n.AggregateCall, below: Estimate, there: float) -> Column:
     if call.function == "COUNT":
         mean = below.alive / there if there else 1.0
         return output_column(call.type, 1 + 4 * math.sqrt(mean))
-    if call.function in _EXTREMES and call.argument is not None:
+    if call.is_deaf and call.argument is not None:
         return output_column(call.type, below.columns[call.argument].distinct)
     return output_column(call.type)
 

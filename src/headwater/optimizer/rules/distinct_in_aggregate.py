@@ -17,5 +17,5 @@ from headwater.optimizer.rule import Context, rule
 def distinct_in_aggregate(plan: Aggregate, context: Context) -> Plan | None:
     if not isinstance(plan.input, Distinct):
         return None
-    deaf = all(c.function in ("MIN", "MAX") or c.distinct for c in plan.calls)
+    deaf = all(c.is_deaf or c.distinct for c in plan.calls)
     return evolve(plan, input=plan.input.input) if deaf else None
