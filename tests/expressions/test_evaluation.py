@@ -6,11 +6,11 @@ import pickle
 
 import pyarrow as pa
 import pytest
-from headwater.language.expression_text import bind_text
 
 from headwater.errors import HeadwaterError
 from headwater.expressions.evaluation import Expressions
 from headwater.expressions.nodes import Expression
+from headwater.language.expression_text import bind_text
 from headwater.model.delta import Delta
 from headwater.model.schema import Field, Schema
 from headwater.operators.rows.filter import FilterOperator

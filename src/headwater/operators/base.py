@@ -83,6 +83,14 @@ class Operator(ABC):
         """For each input, the columns by whose hash it may be sharded; () = one shard for all, None = anyhow."""
         return ((),) * self.arity
 
+    def spread(self, routes: Sequence[tuple[str, ...]]) -> Sequence[tuple[str, ...]]:
+        """Of the columns by which its inputs are spread, those by any of which its output is too."""
+        return routes[:1]
+
+    def carried(self, below: Schema) -> dict[str, str]:
+        """Where it takes rows as they come: the columns of an input that pass as they are, and what they are called then."""
+        return {name: name for name in below.names}
+
     @abstractmethod
     def step(self, state: Any, inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step: ...
 

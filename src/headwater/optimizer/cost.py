@@ -6,13 +6,13 @@ state and time (``estimation/resources.py``). A plan's cost is the sum over its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from headwater.algebra import nodes as n
-from headwater.optimizer.estimation import joins, stateful, stateless
 from headwater.optimizer.estimation.characteristics import Characteristics
 from headwater.optimizer.estimation.estimates import Column, Estimate, State
+from headwater.optimizer.estimation.nodes import ESTIMATIONS
 from headwater.optimizer.estimation.statistics import ColumnStatistics, Statistics, StreamStatistics
 
 __all__ = [
@@ -36,34 +36,6 @@ _MEMORY = 0.1
 """How much memory weighs against time: a thousand times as much of it is worth twice the time (1000^0.1)."""
 _FOR_EVER = 1_000.0
 """State that grows for ever makes a plan this much dearer: in the end it does not run at all."""
-
-_LEAVES: dict[type[n.Plan], Callable[[Any, Statistics], Estimate]] = {
-    n.Source: stateless.source,
-    n.Constant: stateless.constant,
-}
-_NODES: dict[type[n.Plan], Callable[..., Estimate]] = {
-    n.Filter: stateless.filtered,
-    n.Project: stateless.projected,
-    n.Union: stateless.united,
-    n.Join: joins.joined,
-    n.Distinct: stateful.distinct,
-    n.SetOperation: stateful.set_operation,
-    n.Aggregate: stateful.aggregate,
-    n.TopK: stateful.top,
-    n.HopWindow: stateless.hop_window,
-    n.SessionWindow: stateful.session_window,
-    n.TimeWindow: stateless.time_window,
-    n.RowWindow: stateful.row_window,
-    n.Granularity: stateless.rounded,
-    n.Split: stateless.split,
-    n.Sample: stateless.sampled,
-    n.Stamp: stateless.stamped,
-    n.Coalesce: stateful.coalesced,
-    n.Istream: stateful.changes,
-    n.Dstream: stateful.changes,
-    n.ToPositiveNegative: stateful.signed,
-    n.FromPositiveNegative: stateful.unsigned,
-}
 
 
 class Cost(NamedTuple):
@@ -146,8 +118,8 @@ class Estimator:
         return known
 
     def _fresh(self, plan: n.Plan, inputs: list[Estimate]) -> Estimate:
-        leaf = _LEAVES.get(type(plan))
-        return leaf(plan, self._statistics) if leaf is not None else _NODES[type(plan)](plan, *inputs)
+        estimation = ESTIMATIONS[type(plan)]
+        return estimation(plan, *inputs) if inputs else estimation(plan, self._statistics)
 
 
 def estimate(plan: n.Plan, statistics: Statistics | None = None) -> Estimates:

@@ -14,12 +14,7 @@ from typing import NamedTuple
 from attrs import field, frozen
 
 from headwater.operators.base import EVERY_COLUMN
-from headwater.operators.joins.join import JoinOperator
-from headwater.operators.joins.outer_join import OuterJoinOperator
 from headwater.operators.rows.constant import ConstantOperator
-from headwater.operators.rows.project import ProjectOperator
-from headwater.operators.rows.union import UnionOperator
-from headwater.operators.windows.session_window import SessionWindowOperator
 from headwater.runtime.graph import Graph, Node
 
 ONE_SHARD: tuple[str, ...] = ()
@@ -155,30 +150,17 @@ class _Cutter:
         """By which columns of its output a node's rows are spread."""
         if level == 0:
             return frozenset()
-        operator = node.operator
+        assert node.operator is not None
         if routes is None:
             spread = [self._carried(node, place.keys, i) for i, place in enumerate(below) if place.level > 0]
             return frozenset.intersection(*spread) if len(spread) == len(below) else frozenset()
-        if isinstance(operator, SessionWindowOperator):
-            return frozenset()  # its shards come unequally far: whoever reads it must hear of all of them
-        if isinstance(operator, OuterJoinOperator):  # the other side's columns may be NULL
-            kept = {"left": routes[:1], "right": routes[1:], "full": []}[operator.kind]
-        else:
-            kept = routes if isinstance(operator, JoinOperator) else routes[:1]
         names = set(node.schema.names)
-        return frozenset(columns for columns in kept if names.issuperset(columns))
+        return frozenset(columns for columns in node.operator.spread(routes) if names.issuperset(columns))
 
     def _carried(self, node: Node, keys: frozenset[tuple[str, ...]], port: int) -> frozenset[tuple[str, ...]]:
         """The keys under the names that a stateless operator gives them."""
-        names = self._graph.nodes[node.inputs[port]].schema.names
-        match node.operator:
-            case ProjectOperator() as project:
-                renamed = project.renamed()
-            case UnionOperator():
-                both = zip(self._graph.nodes[node.inputs[port]].schema, node.schema, strict=True)
-                renamed = {own.name: out.name for own, out in both if own.type == out.type}
-            case _:
-                renamed = {name: name for name in names}
+        assert node.operator is not None
+        renamed = node.operator.carried(self._graph.nodes[node.inputs[port]].schema)
         return frozenset(
             tuple(renamed[column] for column in columns) for columns in keys if renamed.keys() >= set(columns)
         )

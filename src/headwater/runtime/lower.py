@@ -1,7 +1,6 @@
-"""From the logical algebra to operators: the one place that knows both.
+"""From the logical algebra to operators: a graph of all queries (``builders`` has the operators of each node).
 
-Equal sub-plans become one node, whichever query they belong to. A window stands on a split unless its input is known to
-consist of chronons (Krämer 12.3.2).
+Equal sub-plans become one node, whichever query they belong to.
 
 A strong query needs only its last stateful operators to hold back what is open. Those below them show it open-ended once
 its start is final, so that time advances through the plan (a group that is never touched again would hold back everything
@@ -22,67 +21,35 @@ from attrs import evolve
 
 from headwater.algebra import nodes as n
 from headwater.algebra.plan_data import digest
-from headwater.algebra.properties import is_chronon, properties
-from headwater.expressions.rewrite import column
 from headwater.language.changes import DELETED, SIGN, carried_columns
 from headwater.language.consistency import MIDDLE, STRONG, Consistency
 from headwater.language.durations import shown_duration
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
-from headwater.operators.aggregates.aggregate import AggregateOperator, Call
-from headwater.operators.aggregates.pre_aggregate import PreAggregateOperator
 from headwater.operators.base import EVERY_COLUMN, Operator
-from headwater.operators.joins.join import JoinOperator
-from headwater.operators.joins.outer_join import OuterJoinOperator, SemiJoinOperator
-from headwater.operators.ranking.sort_order import SortColumn
-from headwater.operators.ranking.top_k import TopKOperator
-from headwater.operators.rows.constant import ConstantOperator
 from headwater.operators.rows.filter import FilterOperator
-from headwater.operators.rows.granularity import GranularityOperator
 from headwater.operators.rows.project import ProjectOperator
-from headwater.operators.rows.sample import SampleOperator
-from headwater.operators.rows.split import SplitOperator
-from headwater.operators.rows.stamp import StampOperator
 from headwater.operators.rows.union import UnionOperator
-from headwater.operators.sweeps.changes import ChangesOperator, FromSignedOperator
-from headwater.operators.sweeps.count_sweep import CountSweepOperator
+from headwater.operators.sweeps.changes import FromSignedOperator
 from headwater.operators.tables.check_changes import CheckChangesOperator
 from headwater.operators.tables.keyed_table import KeyedTableOperator
 from headwater.operators.tables.repair import RepairOperator
 from headwater.operators.tables.standing_rows import HandOverOperator, Standing, StandingRowsOperator
 from headwater.operators.waiting.align import AlignOperator
 from headwater.operators.waiting.align_starts import AlignStartsOperator
-from headwater.operators.waiting.await_other import AwaitOperator
 from headwater.operators.waiting.block import BlockOperator
 from headwater.operators.waiting.finalize import FinalizeOperator
 from headwater.operators.waiting.settle import SettleOperator
 from headwater.operators.waiting.settle_starts import SettleStartsOperator
-from headwater.operators.windows.hop_window import HopWindowOperator
-from headwater.operators.windows.row_window import RowWindowOperator
-from headwater.operators.windows.session_window import SessionWindowOperator
-from headwater.operators.windows.time_window import TimeWindowOperator
+from headwater.runtime.builders import BUILDERS
 from headwater.runtime.forms import ANY_FORM, Form, Lowered
 from headwater.runtime.graph import Graph, Node, Wait
-from headwater.runtime.lasting_rows import counted_instants, counts_segments
 from headwater.runtime.lineage import strong_since
-from headwater.runtime.plan_facts import delay_of, is_revisable, remembers_nothing, shows_windows
+from headwater.runtime.plan_facts import is_revisable, remembers_nothing, shows_windows
 from headwater.runtime.plan_keys import plan_key
 
-_PASS_THROUGH = (
-    n.Filter,
-    n.Project,
-    n.PreAggregate,
-    n.Union,
-    n.TimeWindow,
-    n.HopWindow,
-    n.Granularity,
-    n.Split,
-    n.Stamp,
-    n.Await,
-)
 _ROW_BY_ROW = (FilterOperator, ProjectOperator, UnionOperator)
 """They leave the times of rows as they are."""
-_NEVER_HOLD = (n.Source, n.Constant, n.SessionWindow)
 _Align = AlignOperator | AlignStartsOperator
 
 
@@ -101,6 +68,21 @@ class Lowering:
         self._level, self._unit = ANY_FORM, False
         self._before: dict[str, Operator] = {}
         """By role: the operators of the strong form of the plan, for a query that began with them."""
+
+    @property
+    def speculative(self) -> bool:
+        """Does what is built now show all that it knows?"""
+        return self._speculative
+
+    @property
+    def hold(self) -> bool:
+        """Does what is built now hold back what is open?"""
+        return self._form.hold
+
+    @property
+    def adopted(self) -> bool:
+        """Does what is built now take over the states of strong operators?"""
+        return self._form.adopted
 
     def node_of(self, plan: n.Plan) -> int:
         """The node of a part without state, which is the same for all queries."""
@@ -139,10 +121,10 @@ class Lowering:
         align = AlignOperator if form.hold else AlignStartsOperator
         if not form.speculative and not (root.final if form.hold else root.settled):
             self._begin(plan, Form(since=form.since))
-            root = self._add(align(plan.schema), root, final=form.hold)
+            root = self.add(align(plan.schema), root, final=form.hold)
         elif form.adopted:
             self._begin(plan, evolve(form, hold=False))
-            root = self._opened_align(plan.schema, root, align)
+            root = self.opened_align(plan.schema, root, align)
         if root.raw:
             root = self._wait(root, plan.schema.names)
         if strong_since(form.lineage, now=strong):
@@ -155,19 +137,20 @@ class Lowering:
     def _lower(self, plan: n.Plan, form: Form) -> Lowered:
         if isinstance(plan, n.Await) and form.speculative and not form.adopted:
             return self._lower(plan.input, form)  # what is shown at once waits for nobody
-        inside = evolve(form, hold=(form.hold and isinstance(plan, _PASS_THROUGH)) or shows_windows(plan))
+        builder = BUILDERS[type(plan)]
+        inside = evolve(form, hold=(form.hold and builder.passes) or shows_windows(plan))
         if remembers_nothing(plan, late=form.since > 0):
             form = ANY_FORM
         elif remembers_nothing(plan, repaired=True):
             form = Form(
                 since=form.since if is_revisable(plan) else 0
             )  # what queries see since then is one for all levels
-        elif (form.speculative and not form.adopted) or isinstance(plan, _NEVER_HOLD):
+        elif (form.speculative and not form.adopted) or not builder.holds:
             form = evolve(form, hold=False)
         if (plan, form) not in self._known:
             inputs = [self._lower(child, inside) for child in plan.inputs]
             self._begin(plan, form)
-            self._known[plan, form] = self._build(plan, inputs, hold=form.hold)
+            self._known[plan, form] = builder.build(self, plan, inputs)
         return self._known[plan, form]
 
     def _begin(self, plan: n.Plan, form: Form) -> None:
@@ -187,13 +170,13 @@ class Lowering:
         forms = {"key": self._form, "role": self._form.role}
         return {name: digest([what, count, form.to_data(), text]) for name, form in forms.items()}
 
-    def _opened_align(self, schema: Schema, below: Lowered, align: type[_Align] = AlignOperator) -> Lowered:
+    def opened_align(self, schema: Schema, below: Lowered, align: type[_Align] = AlignOperator) -> Lowered:
         """Where the strong form of the plan had an align, in which rows may wait, they must come out of it."""
         if self._next_keys(align.name)["role"] not in self._before:
             return below
-        return self._add(align(schema, opened=True), below)
+        return self.add(align(schema, opened=True), below)
 
-    def _add(self, operator: Operator, *inputs: Lowered, final: bool | None = None) -> Lowered:
+    def add(self, operator: Operator, *inputs: Lowered, final: bool | None = None) -> Lowered:
         routing = operator.routing()
         passes = all(columns is None for columns in routing)
         raw = bool(inputs) and passes and all(i.raw for i in inputs)
@@ -256,80 +239,6 @@ class Lowering:
         }
         return evolve(below, node=self._graph.add(operator, below.node, speculative=True, wait=wait, **names))
 
-    def _build(self, plan: n.Plan, inputs: list[Lowered], *, hold: bool) -> Lowered:
-        schema, speculative = plan.schema, self._speculative
-        final = hold and not speculative  # then it emits only final rows, whatever its inputs do
-        match plan:
-            case n.Source():
-                return self._source(plan)
-            case n.Constant(rows=rows):
-                return self._add(ConstantOperator(schema, rows), final=True)
-            case n.Filter(predicate=predicate):
-                return self._add(FilterOperator(schema, predicate), *inputs)
-            case n.Project(input=below, expressions=expressions):
-                return self._add(ProjectOperator(below.schema, schema, [e for _, e in expressions]), *inputs)
-            case n.Union():
-                return self._add(UnionOperator(schema, len(inputs)), *inputs)
-            case n.Join():
-                return self._join(plan, inputs, hold=hold)
-            case n.Distinct():
-                once = properties(plan).begins_once
-                operator = CountSweepOperator(schema, "distinct", speculative=speculative, hold=hold, once=once)
-                return self._add(operator, *inputs, final=final or (once and not speculative))
-            case n.Coalesce(longest=longest):
-                operator = CountSweepOperator(schema, "coalesce", longest=longest, speculative=speculative, hold=hold)
-                return self._add(operator, *inputs, final=final)
-            case n.SetOperation(kind=kind):
-                return self._add(
-                    CountSweepOperator(schema, kind.value, speculative=speculative, hold=hold), *inputs, final=final
-                )
-            case n.Aggregate():
-                return self._aggregate(plan, inputs[0], hold=hold)
-            case n.PreAggregate(input=below, keys=keys, calls=calls):
-                parts = [Call(c.function, c.output, c.type, c.argument, c.filter) for c in calls]
-                return self._add(PreAggregateOperator(below.schema, keys, parts), *inputs)
-            case n.Await(other=other, by=by):
-                awaited = ", ".join(node.name for node in other.walk() if isinstance(node, n.Source))
-                operator = AwaitOperator(schema, by or schema.names, awaited, opened=self._form.adopted)
-                return self._add(operator, *inputs, final=inputs[0].final)
-            case n.TopK():
-                return self._top_k(plan, inputs[0], hold=hold)
-            case n.TimeWindow(size=size, slide=slide):
-                chronons = self._chronons(plan.input, inputs[0])
-                return self._add(TimeWindowOperator(schema, size, slide), chronons)
-            case n.RowWindow(rows=rows, slide=slide, partition=partition):
-                operator = RowWindowOperator(schema, rows, slide, partition, speculative=speculative, hold=hold)
-                return self._add(operator, self._counted_instants(plan, inputs[0]), final=final)
-            case n.HopWindow():
-                return self._hop_window(plan, inputs[0])
-            case n.SessionWindow():
-                return self._session_window(plan, inputs[0])
-            case n.Granularity(granule=granule, offset=offset):
-                early = final or (shows_windows(plan) and not speculative)
-                if early and not inputs[0].final:  # waiting above it would last until the next granule
-                    inputs = [self._add(AlignOperator(schema), *inputs, final=True)]
-                elif self._form.adopted:
-                    inputs = [self._opened_align(schema, inputs[0])]
-                return self._add(GranularityOperator(schema, granule, offset), *inputs)
-            case n.Sample(period=period, offset=offset):
-                operator = SampleOperator(schema, period, offset, speculative=speculative, delay=delay_of(plan.input))
-                return self._add(operator, *inputs, final=not speculative)
-            case n.Stamp(input=below, column=column):
-                return self._add(StampOperator(below.schema, column), self._chronons(below, inputs[0]))
-            case n.Split(length=length):
-                return self._add(SplitOperator(schema, length, for_window=False), *inputs)
-            case n.Istream() | n.Dstream():
-                kind = "istream" if isinstance(plan, n.Istream) else "dstream"
-                return self._add(ChangesOperator(schema, kind, speculative=speculative), *inputs, final=not speculative)
-            case n.ToPositiveNegative(input=below, sign=sign):
-                operator = ChangesOperator(below.schema, "signed", sign=sign, speculative=speculative)
-                return self._add(operator, *inputs, final=not speculative)
-            case n.FromPositiveNegative(input=below, sign=sign):
-                return self._add(
-                    FromSignedOperator(below.schema, sign, speculative=speculative, hold=hold), *inputs, final=final
-                )
-        raise TypeError(f"no operator for {type(plan).__name__}")
-
     def add_relation(self, plan: n.Source) -> None:
         """Keep what the relation holds, whoever reads it."""
         if plan.name not in self._graph.relations:
@@ -349,7 +258,7 @@ class Lowering:
             self._kept[plan] = self._put(StandingRowsOperator(plan.schema), read, raw=True)
         return self._kept[plan]
 
-    def _source(self, plan: n.Source) -> Lowered:
+    def read_source(self, plan: n.Source) -> Lowered:
         """Change events become rows, and changes that come in any order are put in order, for all queries. One that began
         later gets the rows first that stand in a relation; of a stream it sees what comes."""
         if self._form.since:
@@ -379,82 +288,6 @@ class Lowering:
             operator = FromSignedOperator(events, SIGN, speculative=True)
         self._speculative = True  # it shows what it knows, and changes it: for all levels alike
         return self._put(operator, read, final=False, raw=True)
-
-    def _hop_window(self, plan: n.HopWindow, input_: Lowered) -> Lowered:
-        names = {"start": plan.start, "end": plan.end, "time": plan.time}
-        steps = (plan.size, plan.slide, plan.offset)
-        operator = HopWindowOperator(plan.input.schema, *steps, **names, lifetime=plan.lifetime)
-        return self._add(operator, self._chronons(plan.input, input_))
-
-    def _session_window(self, plan: n.SessionWindow, input_: Lowered) -> Lowered:
-        """A final session has no open end: it need not be held back, and is never taken back."""
-        names = {"start": plan.start, "end": plan.end, "time": plan.time}
-        speculative = self._speculative
-        operator = SessionWindowOperator(plan.input.schema, plan.gap, plan.partition, **names, speculative=speculative)
-        return self._add(operator, self._chronons(plan.input, input_), final=not speculative)
-
-    def _chronons(self, below: n.Plan, input_: Lowered) -> Lowered:
-        if is_chronon(below):
-            return input_
-        return self._add(SplitOperator(below.schema, 1, for_window=True), input_)
-
-    def _counted_instants(self, plan: n.RowWindow, input_: Lowered) -> Lowered:
-        if not counts_segments(plan):
-            return self._chronons(plan.input, input_)
-        for operator in counted_instants(plan, speculative=self._speculative):
-            input_ = self._add(operator, input_, final=False)
-        return input_
-
-    def _join(self, plan: n.Join, inputs: list[Lowered], *, hold: bool) -> Lowered:
-        shapes = (plan.left.schema, plan.right.schema, plan.keys, plan.residual)
-        form = {"revisable": not all(i.final for i in inputs)}
-        if plan.kind == n.JoinKind.INNER:
-            return self._add(JoinOperator(*shapes, **form), *inputs)
-        kind = SemiJoinOperator if plan.kind in (n.JoinKind.SEMI, n.JoinKind.ANTI) else OuterJoinOperator
-        operator = kind(*shapes, kind=plan.kind.value, speculative=self._speculative, hold=hold, **form)
-        return self._add(operator, *inputs, final=not operator.retracts)
-
-    def _aggregate(self, plan: n.Aggregate, input_: Lowered, *, hold: bool) -> Lowered:
-        """DISTINCT arguments come through inputs of their own, already without duplicates."""
-        below, once = plan.input.schema, properties(plan).begins_once
-        schemas, ports = [below], [input_]
-        calls: list[Call] = []
-        for call in plan.calls:
-            plain = Call(call.function, call.output, call.type, call.argument, call.filter, 0, call.parameters)
-            if call.distinct and call.argument is not None and not call.is_deaf:
-                names = tuple(dict.fromkeys((*plan.keys, call.argument)))
-                schemas.append(below.select(names))
-                ports.append(self._distinct_argument(input_, below, schemas[-1], call.filter, once=once))
-                plain = evolve(plain, filter=None, port=len(ports) - 1)
-            calls.append(plain)
-        revisable = not all(port.final for port in ports)
-        form = {"speculative": self._speculative, "hold": hold, "revisable": revisable, "once": once}
-        operator = AggregateOperator(schemas, plan.keys, calls, **form)
-        return self._add(operator, *ports, final=(hold or once) and not self._speculative)
-
-    def _top_k(self, plan: n.TopK, input_: Lowered, *, hold: bool) -> Lowered:
-        """An offset alone needs no order of all rows: what is left without the first ones."""
-        rest = plan.limit == INFINITY and plan.rank is None
-        if rest and not plan.offset:
-            return input_
-        order = [SortColumn(key.column, key.descending, key.nulls_first) for key in plan.order]
-        limit, offset = (plan.offset, 0) if rest else (plan.limit, plan.offset)
-        shapes = (plan.input.schema, order, limit, offset, plan.partition, plan.rank)
-        final, last = hold and not self._speculative, hold and not rest
-        first = TopKOperator(*shapes, speculative=self._speculative, hold=last)
-        if not rest:
-            return self._add(first, input_, final=final)
-        others = CountSweepOperator(plan.schema, "except all", speculative=self._speculative, hold=hold)
-        return self._add(others, input_, self._add(first, input_, final=False), final=final)
-
-    def _distinct_argument(
-        self, input_: Lowered, below: Schema, schema: Schema, condition: str | None, *, once: bool
-    ) -> Lowered:
-        if condition is not None:
-            input_ = self._add(FilterOperator(below, column(below.field(condition))), input_)
-        narrow = self._add(ProjectOperator(below, schema, [column(f) for f in schema]), input_)
-        distinct = CountSweepOperator(schema, "distinct", speculative=self._speculative, hold=False, once=once)
-        return self._add(distinct, narrow, final=False)
 
 
 def _strong_operators(plan: n.Plan, since: int, *, opens: bool) -> dict[str, Operator]:

@@ -18,6 +18,9 @@ from headwater.expressions.rewrite import column
 from headwater.model.schema import Schema
 from headwater.model.types import sql_name
 
+_BETWEEN = (n.Filter, n.TimeWindow, n.Granularity, n.HopWindow)
+"""Operators that remember nothing, and hand on the columns of their input."""
+
 
 def plan_key(plan: n.Plan, known: dict[n.Plan, str]) -> str:
     """A name for what a plan computes of streams with only the columns that it reads; ``known``: of its parts."""
@@ -97,12 +100,9 @@ def narrow(plan: n.Plan) -> n.Plan:
     done: dict[n.Plan, n.Plan] = {}
     for node in plan.walk():
         below = [done[child] for child in node.inputs]
-        match node:
-            case n.Project(expressions=expressions):
-                below = [_only(node.input, (c for _, scalar in expressions for c in scalar.columns), done)]
-            case n.PreAggregate(keys=keys, calls=calls):
-                read = (c for call in calls for c in (call.argument, call.filter) if c is not None)
-                below = [_only(node.input, (*keys, *read), done)]
+        if isinstance(node, n.Project | n.PreAggregate):
+            (read,) = node.names()
+            below = [_only(node.input, read, done)]
         done[node] = node.with_new_inputs(below)
         if _is_read_whole(node):  # as by a projection to all columns, which is left out where there are no others
             every = tuple((f.name, column(f)) for f in node.schema)
@@ -112,22 +112,18 @@ def narrow(plan: n.Plan) -> n.Plan:
 
 def _is_read_whole(plan: n.Plan) -> bool:
     """Is it a stream below operators that remember nothing, without a projection?"""
-    while isinstance(plan, n.Filter | n.TimeWindow | n.Granularity | n.HopWindow):
-        plan = plan.input
+    while isinstance(plan, _BETWEEN):
+        (plan,) = plan.inputs
     return isinstance(plan, n.Source)
 
 
 def _only(plan: n.Plan, columns: Iterable[str], done: Mapping[n.Plan, n.Plan]) -> n.Plan:
     """With the columns alone that are read, where it is a stream below operators that remember nothing; else as ``done``."""
-    names = set(columns)
-    match plan:
-        case n.Source(columns=schema):
-            kept = sorted((f for f in schema if f.name in names), key=lambda f: f.name)
-            return evolve(plan, columns=Schema(tuple(kept)))
-        case n.Filter(input=below, predicate=predicate):
-            return plan.with_new_inputs([_only(below, names | set(predicate.columns), done)])
-        case n.TimeWindow(input=below) | n.Granularity(input=below):
-            return plan.with_new_inputs([_only(below, names, done)])
-        case n.HopWindow(input=below, start=start, end=end):
-            return plan.with_new_inputs([_only(below, names - {start, end}, done)])
+    names = frozenset(columns)
+    if isinstance(plan, n.Source):
+        kept = sorted((f for f in plan.columns if f.name in names), key=lambda f: f.name)
+        return evolve(plan, columns=Schema(tuple(kept)))
+    if isinstance(plan, _BETWEEN):
+        (read,) = plan.reads(names)
+        return plan.with_new_inputs([_only(plan.inputs[0], read, done)])
     return done[plan]

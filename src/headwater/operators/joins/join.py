@@ -139,6 +139,9 @@ class JoinOperator(Operator):
     def routing(self) -> tuple[tuple[str, ...] | None, ...]:
         return self._keys
 
+    def spread(self, routes: Sequence[tuple[str, ...]]) -> Sequence[tuple[str, ...]]:
+        return routes
+
     def new_state(self, store: Store) -> JoinState:
         left, right = (self._new_side(store, side) for side in (0, 1))
         return JoinState(left, right)

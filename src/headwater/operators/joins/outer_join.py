@@ -76,6 +76,10 @@ class _MatchingOperator(Operator):
     def routing(self) -> tuple[tuple[str, ...] | None, ...]:
         return self._keys
 
+    def spread(self, routes: Sequence[tuple[str, ...]]) -> Sequence[tuple[str, ...]]:
+        """Columns of the other side may be NULL."""
+        return {"left": routes[:1], "right": routes[1:], "full": ()}.get(self.kind, routes[:1])
+
     def step(self, state: PartStates, inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step:
         return at_once(self.schema, self.portions(state, inputs, frontiers, BLOCK, reached))
 

@@ -36,8 +36,7 @@ class ProjectOperator(Operator):
         columns = self._expressions.evaluate(delta.columns, len(delta))
         return Step(delta.with_columns(self.schema, columns), frontiers[0])
 
-    def renamed(self) -> dict[str, str]:
-        """The input columns that pass as they are, and what they are called then."""
+    def carried(self, below: Schema) -> dict[str, str]:
         return {before: after for after, before in self._expressions.direct(self.schema.names).items()}
 
     def describe(self) -> dict[str, object]:

@@ -23,6 +23,9 @@ class UnionOperator(Operator):
     def routing(self) -> tuple[tuple[str, ...] | None, ...]:
         return (None,) * self.arity
 
+    def carried(self, below: Schema) -> dict[str, str]:
+        return {own.name: out.name for own, out in zip(below, self.schema, strict=True) if own.type == out.type}
+
     def step(self, state: Any, inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step:
         typed = [
             d.with_columns(self.schema, [_as(c, f.type) for c, f in zip(d.columns, self.schema, strict=True)])

@@ -94,6 +94,10 @@ class SessionWindowOperator(Operator):
     def routing(self) -> tuple[tuple[str, ...] | None, ...]:
         return (self._partition,)
 
+    def spread(self, routes: Sequence[tuple[str, ...]]) -> Sequence[tuple[str, ...]]:
+        """By none: its shards come unequally far, and whoever reads it must hear of all of them."""
+        return ()
+
     def describe(self) -> dict[str, object]:
         return {"gap": self._gap, "partition": self._partition, "speculative": self._speculative}
 

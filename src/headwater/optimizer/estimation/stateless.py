@@ -183,6 +183,27 @@ def united(plan: n.Union, *inputs: Estimate) -> Estimate:
     return above(inputs, stream, columns, cost=cost, ahead=sum([i.ahead for i in inputs]))
 
 
+def pre_aggregated(plan: n.PreAggregate, below: Estimate) -> Estimate:
+    """Ours: of the rows that begin together, in one granule of time, one per group is left."""
+    groups, granule = max(1.0, below.values(plan.keys)), below.stream.granule
+    share = min(1.0, of.occupied(below.rate * granule, groups) / (below.rate * granule)) if below.rate else 1.0
+    stream = of.filtered(below.stream, share)
+    keys = [below.columns[name] for name in plan.keys]
+    columns = dict(zip(plan.keys, keys, strict=True))
+    columns |= {call.output: output_column(call.type) for call in plan.calls}
+    cost = below.changes * (resources.TERM * (1 + len(plan.calls)) + resources.key_cost(keys))
+    together = max(1.0, below.together * share)
+    return above(
+        (below,), stream, columns, cost=cost + stream.rate * resources.COPY, together=together, ahead=below.ahead
+    )
+
+
+def awaited(plan: n.Await, below: Estimate, other: Estimate) -> Estimate:
+    """The rows as they are. How long they wait depends on how far apart streams are, which nothing here tells."""
+    cost = resources.union_cost(below.changes)
+    return above((below, other), below.stream, below.columns, cost=cost, ahead=below.ahead, final=below.final)
+
+
 # -- windows and intervals --------------------------------------------------------------------------------------------
 
 
