@@ -105,14 +105,14 @@ NODES: list[tuple[str, n.Plan]] = [
         """project "a" INT = 1, "b" STRING = '='""",
         n.Project(S, (("a", scalar("1", "INT")), ("b", scalar("'='", "STRING")))),
     ),
-    ('project "x" BIGINT = "x"', n.Project(S, (("x", scalar('"x"', "BIGINT", "x")),))),
+    ('project "x" BIGINT = CAST("x" AS BIGINT)', n.Project(S, (("x", scalar('"x"', "BIGINT", "x")),))),
     (
-        'project "l" ARRAY<BOOLEAN> = ["x" < 1, "k" > 2], "d" DECIMAL(10,2) = CAST("x" AS DECIMAL(10,2)), "b" BOOLEAN = '
+        'project "l" ARRAY<BOOLEAN> = ARRAY("x" < 1, "k" > 2), "d" DECIMAL(10,2) = CAST("x" AS DECIMAL(10,2)), "b" BOOLEAN = '
         '"x" >= "k"',
         n.Project(
             S,
             (
-                ("l", scalar('["x" < 1, "k" > 2]', "ARRAY<BOOLEAN>", "x", "k")),
+                ("l", scalar('ARRAY("x" < 1, "k" > 2)', "ARRAY<BOOLEAN>", "x", "k")),
                 ("d", scalar('CAST("x" AS DECIMAL(10,2))', "DECIMAL(10,2)", "x")),
                 ("b", scalar('"x" >= "k"', "BOOLEAN", "x", "k")),
             ),
@@ -120,12 +120,12 @@ NODES: list[tuple[str, n.Plan]] = [
     ),
     (
         # The x of the type is a field; so is the one after the point.
-        """project "p" STRUCT<x: INT> = CAST(NULL AS STRUCT("x" INT)), "q" INT = ("y")."x" """.strip(),
+        """project "p" STRUCT<x: INT> = CAST(NULL AS STRUCT<x: INT>), "q" INT = NAMED_STRUCT('x', "x")."x" """.strip(),
         n.Project(
             S,
             (
-                ("p", scalar('CAST(NULL AS STRUCT("x" INT))', "STRUCT<x: INT>")),
-                ("q", scalar('("y")."x"', "INT", "y")),
+                ("p", scalar("CAST(NULL AS STRUCT<x: INT>)", "STRUCT<x: INT>")),
+                ("q", scalar("NAMED_STRUCT('x', \"x\").\"x\"", "INT", "x")),
             ),
         ),
     ),
@@ -241,14 +241,14 @@ def test_inputs_stand_below_their_node_in_order():
 def test_functions_of_the_user_are_declared_before_the_tree():
     half = UserFunction("half of", "my.module:half", (pa.float64(), pa.int32()), pa.float64())
     one = UserFunction("one", "m:one", (), pa.int32())
-    predicate = scalar('"half of"(1.0, "x") > 1 AND "one"() = 1', "BOOLEAN", "x", functions=(half, one))
+    predicate = scalar('"half of"(CAST(1.0 AS DOUBLE), "x") > 1 AND "one"() = 1', "BOOLEAN", "x", functions=(half, one))
     chosen = (("a", scalar('"one"() + "x"', "INT", "x", functions=(one,))), ("one", X))
     plan = n.Project(n.Filter(S, predicate), chosen)
     text = """
         function "half of" (DOUBLE, INT) RETURNS DOUBLE AS 'my.module:half'
         function "one" () RETURNS INT AS 'm:one'
         project "a" INT = "one"() + "x", "one" = "x"
-          filter "half of"(1.0, "x") > 1 AND "one"() = 1
+          filter "half of"(CAST(1.0 AS DOUBLE), "x") > 1 AND "one"() = 1
             source s (x INT, y STRING, f BOOLEAN, k BIGINT)
         """
     assert print_plan(plan) == dedent(text).strip()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from headwater.algebra import nodes as n
-from headwater.algebra.plan_text import parse_plan, print_plan
+from headwater.algebra.plan_text import print_plan
+from headwater.testing.plan_text import parse_plan
 from headwater.model.delta import Delta
 from headwater.model.history import History
 from headwater.model.time import INFINITY

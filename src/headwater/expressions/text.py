@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from headwater.expressions.functions.table import FUNCTIONS
 from headwater.expressions.nodes import Call, Cast, Expression, Field, Literal, UserCall
-from headwater.expressions.printing import AND, ATOM, OR, SIGN, TEST, Printer, quoted
+from headwater.expressions.printing import AND, ATOM, JOINED, OR, SIGN, TEST, Printer, quoted
 from headwater.model.types import sql_name
 
 
@@ -20,6 +20,15 @@ class _Text(Printer):
 
     def user_function(self, expression: UserCall) -> str:
         return quoted(expression.function.name)
+
+    def written(self, expression: Expression) -> tuple[str, int]:
+        match expression:
+            case Call("not", (Call("is null", (value,)),)):
+                return f"{self.text(value, JOINED)} IS NOT NULL", TEST
+            case Call("not", (Call("in", arguments),)):
+                value, *options = self.texts(arguments, JOINED)
+                return f"{value} NOT IN ({', '.join(options)})", TEST
+        return super().written(expression)
 
     def call(self, call: Call) -> tuple[str, int]:
         name, arguments = call.name, call.arguments

@@ -39,6 +39,9 @@ class Domain(Leaf):
     def row_times(self, inputs: Sequence[RowTimes]) -> RowTimes:
         return RowTimes()
 
+    def at_instants(self, inputs: Sequence[bool]) -> bool:
+        return False
+
 
 @frozen(eq=False)
 class Correlation:
