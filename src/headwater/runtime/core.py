@@ -33,6 +33,7 @@ from headwater.runtime.delivery import Delivery
 from headwater.runtime.deployment import Deployment, Running
 from headwater.runtime.executor import LocalExecutor, Records, TickJob, TickResult
 from headwater.runtime.lineage import began_strong
+from headwater.runtime.measured import measure
 from headwater.runtime.metrics import Metrics, with_counts_of
 from headwater.runtime.plan_keys import another_query
 from headwater.runtime.progress import TickLog
@@ -127,7 +128,7 @@ class Core:
             gone, kept = self.deployment.forget(stream), self.manifest
             kept.records = {n: {k: r for k, r in its.items() if k not in gone} for n, its in kept.records.items()}
             kept.clock = self.times.to_manifest()
-            known = (kept.batches, kept.newest, kept.counts, kept.frontiers, kept.relations)
+            known = (kept.batches, kept.newest, kept.counts, kept.frontiers, kept.relations, kept.measured)
             for what in (*known, kept.described.get("times", {})):
                 what.pop(stream, None)
             self._commit_again()
@@ -467,6 +468,7 @@ class Core:
             self._shown,
             self.deployment.relations_as_text(),
             self.deployment.described(self.streams),
+            measure(kept.measured, result.seen, result.samples, result.worked, job.layout.graph),
         )
 
     def _deliver(self, manifest: Manifest) -> None:

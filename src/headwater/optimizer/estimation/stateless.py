@@ -78,11 +78,8 @@ def lasting(columns: Mapping[str, Column]) -> Mapping[str, Column]:
 def source(plan: n.Source, statistics: Statistics) -> Estimate:
     known = statistics.of(plan.name)
     columns = {f.name: _source_column(f, known.columns.get(f.name, NO_COLUMN)) for f in plan.columns.fields}
-    if known.row_bytes is not None:
-        scale = known.row_bytes / max(1.0, sum(c.bytes for c in columns.values()))
-        columns = {name: c._replace(bytes=c.bytes * scale) for name, c in columns.items()}
     stream, horizon = statistics.characteristics(plan)
-    return Estimate(stream, columns, horizon, stream.rate, final=not plan.revisable)
+    return Estimate(stream, columns, horizon, stream.rate, final=not plan.revisable, shares=known.shares)
 
 
 def _source_column(field: Field, known: ColumnStatistics) -> Column:
@@ -94,7 +91,7 @@ def _source_column(field: Field, known: ColumnStatistics) -> Column:
         of_type.distinct if known.distinct is None else max(1.0, known.distinct),
         nulls,
         of_type.bytes if known.bytes is None else known.bytes,
-        of_type.bounded or known.distinct is not None,
+        of_type.bounded or (known.distinct is not None and known.bounded),
         of_type.is_word,
     )
 
@@ -117,7 +114,8 @@ def constant(plan: n.Constant, statistics: Statistics) -> Estimate:
 
 def filtered(plan: n.Filter, below: Estimate) -> Estimate:
     sql = plan.predicate.sql
-    selectivity, columns = kept(sql, below.columns)
+    expected, columns = kept(sql, below.columns)
+    selectivity = below.shares.get(sql, expected)
     stream = of.filtered(below.stream, selectivity)
     cost = resources.filter_cost(below.changes, stream.rate * below.churn, terms(sql), below.row_bytes)
     signed = None if below.signed is None else below.signed * selectivity
