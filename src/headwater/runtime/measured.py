@@ -1,7 +1,7 @@
 """What ticks tell of the streams: how fast rows come, how many values columns have, which part predicates keep.
 
 Counts are kept in the manifest, so they outlive the engine; the next plan over the same streams is made with them. They
-cost next to nothing: rates and shares follow from what is counted anyway, and of columns only a few rows are looked at.
+cost next to nothing: only some ticks are looked at, and of their columns only a few rows.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ from headwater.clock.seen import Seen
 from headwater.errors import StreamError
 from headwater.model.delta import Delta
 from headwater.model.identity import identify
+from headwater.model.time import BEGINNING
 from headwater.operators.rows.filter import FilterOperator
 from headwater.optimizer.estimation.statistics import MEASURED, Figure, Figures
 from headwater.runtime.graph import Graph
 from headwater.runtime.stage import Worked
 
-_SAMPLED = 1024
-"""So many rows of a sender are looked at …"""
-_FIRST, _EVERY = 8, 16
-"""… in the first ticks, and then in one of so many."""
+_FIRST, _EVERY = 8, 32
+"""The first ticks are looked at, and then one of so many."""
+_SAMPLED = 512
+"""So many rows of a sender are a sample."""
 _REGISTERS, _BITS, _FLAT = 128, 7, 0.716
 """Of a HyperLogLog: the number of values is known to 9 %, in 128 bytes."""
 _SALT = np.uint64(0x9E3779B97F4A7C15)
@@ -66,7 +67,7 @@ def sampled(delta: Delta) -> Samples:
     """A look at the first rows. A column without any value says nothing: perhaps nobody reads it."""
     found: Samples = {}
     for field, whole in zip(delta.schema, delta.columns, strict=True):
-        column = whole[:_SAMPLED]
+        column = whole.slice(0, _SAMPLED)
         if pa.types.is_nested(field.type) or column.null_count == len(column):
             continue
         with suppress(StreamError):  # one value of 2^64 has no hash
@@ -92,17 +93,19 @@ def together(parts: Iterable[Samples]) -> Samples:
 
 def measure(
     before: Mapping[str, dict[str, Any]],
+    newest: Mapping[str, int],
     seen: Mapping[str, Sequence[Seen]],
     samples: Mapping[str, Samples],
     worked: Mapping[str, Worked],
     graph: Graph,
 ) -> dict[str, dict[str, Any]]:
-    """By stream, what is known after a tick; JSON values."""
+    """By stream, what is known after a tick; JSON values. ``newest``: by stream, the newest row before it."""
     after = dict(before)
     for stream, parts in seen.items():
         rows = sum(part.rows for part in parts)
         if rows:
-            after[stream] = after.get(stream, {}) | _paced(after.get(stream, {}), rows, parts)
+            known = after.get(stream, {})
+            after[stream] = known | _paced(known, newest.get(stream, BEGINNING), rows, parts)
     for stream, its in samples.items():
         known = {n: ColumnSample(*kept) for n, kept in after.get(stream, {}).get("columns", {}).items()}
         after[stream] = after.get(stream, {}) | {"columns": {n: list(s) for n, s in together([known, its]).items()}}
@@ -111,21 +114,18 @@ def measure(
         taken, kept = shares.pop(predicate, (0.0, 0.0))
         fading = _fading(done.rows_in)
         shares[predicate] = [taken * fading + done.rows_in, kept * fading + done.rows_out]
-        newest = list(shares.items())[-_MOST_SHARES:]
-        after[stream] = after.get(stream, {}) | {"shares": dict(newest)}
+        latest = list(shares.items())[-_MOST_SHARES:]
+        after[stream] = after.get(stream, {}) | {"shares": dict(latest)}
     return after
 
 
-def _paced(before: Mapping[str, Any], rows: int, parts: Sequence[Seen]) -> dict[str, Any]:
+def _paced(known: Mapping[str, Any], reached: int, rows: int, parts: Sequence[Seen]) -> dict[str, float]:
     """Rows, and the application time in which they came; the older the less they count."""
     newest = max(part.newest for part in parts if part.rows)
-    reached = before.get("newest", min(part.oldest for part in parts if part.rows))
-    fading = _fading(rows)
-    return {
-        "rows": before.get("rows", 0.0) * fading + rows,
-        "span": before.get("span", 0.0) * fading + max(newest - reached, 0),
-        "newest": max(newest, reached),
-    }
+    if reached == BEGINNING:
+        reached = min(part.oldest for part in parts if part.rows)
+    rows_before, span_before = (known.get(name, 0.0) * _fading(rows) for name in ("rows", "span"))
+    return {"rows": rows_before + rows, "span": span_before + max(newest - reached, 0)}
 
 
 def _fading(rows: int) -> float:
@@ -186,7 +186,8 @@ def _registers(hashes: np.ndarray) -> str:
     rest = (hashes << np.uint64(_BITS)) >> np.uint64(32)
     ranks = 33 - np.frexp(rest.astype(np.float64))[1]
     found = np.zeros(_REGISTERS, np.int64)
-    np.maximum.at(found, places, ranks)
+    order = np.argsort(ranks, kind="stable")
+    found[places[order]] = ranks[order]  # of several in one place the last counts, which is the largest
     return (found + ord("0")).astype(np.uint8).tobytes().decode("ascii")
 
 
