@@ -11,13 +11,17 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 import headwater as hw
 from headwater.algebra.plan_text import print_plan
+from headwater.errors import InputError
 from headwater.language.binder import bind_script
+from headwater.model.schema import Schema
 from headwater.runtime.known_statistics import declared_statistics
 from headwater.runtime.planning import planned
 from headwater.settings import Settings
+from headwater.sources.dataframe import declared
 from headwater.state.sealed import seal, unseal
 
 STREAMS = """
@@ -170,6 +174,16 @@ def test_of_a_table_the_rows_that_stand_in_it_are_measured():
         made.sql(query, name="known").start()
         made.push("stock", [{"item": i, "n": 1, "_start": 0} for i in range(300)])
         assert "rows 300" in made.sql(f"EXPLAIN {query}")
+
+
+def test_a_dataframe_is_registered_with_figures():
+    columns = Schema.of(k="BIGINT", ts="TIMESTAMP")
+    stream = declared("s", columns, time="ts", statistics={"rate": 2000, "distinct(k)": 7})
+    known = declared_statistics([stream]).of("s")
+    assert known.rate == pytest.approx(2000 / 1e6)
+    assert known.columns["k"].distinct == 7
+    with pytest.raises(InputError, match='column "kk" does not exist'):
+        declared("s", columns, time="ts", statistics={"nulls(kk)": 0.5})
 
 
 def test_what_is_dropped_is_forgotten():

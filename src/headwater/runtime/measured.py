@@ -64,11 +64,17 @@ def is_sampled(tick: int) -> bool:
 
 
 def sampled(delta: Delta) -> Samples:
-    """A look at the first rows. A column without any value says nothing: perhaps nobody reads it."""
+    """A look at rows from all over. A column without any value says nothing: perhaps nobody reads it."""
     found: Samples = {}
+    chosen = None
+    if len(delta) > _SAMPLED:  # one of each stretch, in no rhythm that the rows might have as well
+        places = np.arange(_SAMPLED) + np.random.default_rng(_SAMPLED).random(_SAMPLED)
+        chosen = pa.array((places * (len(delta) / _SAMPLED)).astype(np.int64))
     for field, whole in zip(delta.schema, delta.columns, strict=True):
-        column = whole.slice(0, _SAMPLED)
-        if pa.types.is_nested(field.type) or column.null_count == len(column):
+        if pa.types.is_nested(field.type):
+            continue
+        column = whole if chosen is None else whole.take(chosen)
+        if column.null_count == len(column):
             continue
         with suppress(StreamError):  # one value of 2^64 has no hash
             hashes = identify([column], len(column)).low
