@@ -25,6 +25,7 @@ from headwater.language.notices import Notice
 from headwater.language.script import Query as BoundQuery
 from headwater.language.script import Script
 from headwater.language.system_views import comes_with, have_unit
+from headwater.optimizer.cost import Statistics
 from headwater.query import Query, Run
 from headwater.query import Script as QueryScript
 from headwater.result import Result
@@ -32,6 +33,7 @@ from headwater.runtime.core import SMALL_TICK, Core
 from headwater.runtime.deployment import Running
 from headwater.runtime.explain import explain
 from headwater.runtime.inputs import Inputs
+from headwater.runtime.known_statistics import known_statistics
 from headwater.runtime.planning import runnable
 from headwater.runtime.progress import EngineProgress, engine_progress
 from headwater.runtime.progress_bar import ProgressBar
@@ -162,18 +164,27 @@ class Engine(CreatesFunctions):
         malformed: Malformed = "fail",
         changes: str | None = None,
         key: Sequence[str] = (),
+        statistics: Mapping[str, float] | None = None,
     ) -> None:
         """Make a streaming DataFrame of Spark's a stream, ordered by one of its columns.
 
         ``disorder``: how much older than the newest a row may be (``"2 seconds"``, or a plain number for a numeric time;
         None: that is learned from the rows); ``partition``: a column whose values have a clock each; ``malformed``:
-        ``"fail"`` or ``"divert"``; ``changes``: how rows tell of changes, ``"headwater"`` or ``"debezium"``, with a ``key``.
+        ``"fail"`` or ``"divert"``; ``changes``: how rows tell of changes, ``"headwater"`` or ``"debezium"``, with a ``key``;
+        ``statistics``: what is known of the rows, as in SQL (``{"rate": 5000, "distinct(auction)": 20000}``).
         """
         from headwater.sources.dataframe import DataFrameSource, declared
 
         source = DataFrameSource(frame, malformed=malformed)
         stream = declared(
-            name, source.schema, time=time, disorder=disorder, changes=changes, key=key, malformed=malformed
+            name,
+            source.schema,
+            time=time,
+            disorder=disorder,
+            changes=changes,
+            key=key,
+            malformed=malformed,
+            statistics=statistics,
         )
         with self._lock:
             if self._catalog.get(name) is not None:
@@ -217,14 +228,17 @@ class Engine(CreatesFunctions):
             from headwater.sinks import memory
 
             sink = memory()
-        plan, parts = marked(runnable(query.plan, query.settings), self._inputs.row_streams())
         if self._session is not None:
             sink.spark = self._session.spark
-        with self._lock, self._loop.held():
+        with self._lock:
             name = name or (query.name if query.named else self._free_name(query.name))
+            known = self._known(query.plan, name)
+            plan, parts = marked(runnable(query.plan, query.settings, known), self._inputs.row_streams())
+        with self._lock, self._loop.held():
             form, timestamps = query.form_in(sink), have_unit(self._catalog, _streams(plan))
             output = Output(name, plan.schema, query.speculative, timestamps, emission=form)
             running = Running(name, plan, sink, output, since=0, parts=parts, consistency=query.consistency)
+            running.statistics = known
             self._core.start(running)
             self._inputs.start(plan, self._catalog)
             run = self._runs[name] = Run(query, running, self._core, stop=lambda: self.drop(name))
@@ -233,6 +247,13 @@ class Engine(CreatesFunctions):
         for notice in run.notices:
             log.info('query "%s": %s', name, notice)
         return run
+
+    def _known(self, plan: Plan, name: str | None) -> Statistics:
+        """What a plan is made with: a query that the checkpoint has goes on with what it began with, so with its plan."""
+        kept = self._core.manifest.queries.get(name) if name is not None else None
+        if kept is not None:
+            return Statistics.from_manifest(kept.get("statistics", {}))
+        return known_statistics(plan, self._catalog, self._core, self._inputs.figures)
 
     def _notices_of(self, plan: Plan) -> tuple[Notice, ...]:
         """What may keep its answers from becoming final."""
@@ -400,8 +421,11 @@ class Engine(CreatesFunctions):
 
     def explain(self, request: Explain, settings: Settings) -> str:
         """The text that answers an EXPLAIN, as this engine would run it; see ``Query.explain``."""
-        streams = self._inputs.spark_streams(runnable(request.plan, settings))
-        return explain(request, settings, streams=streams, clock=self._core.times.clock)
+        run = self._runs.get(request.name)
+        is_kept = request.name in self._core.awaited or (run is not None and run.query.plan == request.plan)
+        known = self._known(request.plan, request.name if is_kept else None)
+        streams = self._inputs.spark_streams(runnable(request.plan, settings, known))
+        return explain(request, settings, statistics=known, streams=streams, clock=self._core.times.clock)
 
     def _drain(self) -> None:
         self._check_awaited()

@@ -8,7 +8,6 @@ import pytest
 
 from headwater.algebra import nodes as n
 from headwater.algebra.plan_text import print_plan
-from headwater.testing.plan_text import parse_plan
 from headwater.algebra.properties import properties
 from headwater.optimizer.cost import estimate
 from headwater.optimizer.estimation.nodes import ESTIMATIONS
@@ -16,6 +15,7 @@ from headwater.optimizer.labels import label
 from headwater.runtime.builders import BUILDERS
 from headwater.runtime.lower import lower
 from headwater.testing.oracle import _Query
+from headwater.testing.plan_text import parse_plan
 
 S = "source s (k BIGINT, v DOUBLE, f BOOLEAN) chronons"
 T = "source t (rk BIGINT, rv DOUBLE, rf BOOLEAN) chronons"

@@ -8,7 +8,6 @@ from textwrap import dedent
 
 import pyarrow as pa
 import pytest
-from headwater.language.expression_text import bind_text
 from hypothesis import HealthCheck, given, settings
 
 from headwater.algebra import nodes as n
@@ -17,6 +16,7 @@ from headwater.errors import HeadwaterError, SqlError
 from headwater.expressions.nodes import Expression
 from headwater.expressions.rewrite import typed_as
 from headwater.language.binder import bind_script
+from headwater.language.expression_text import bind_text
 from headwater.model.functions import UserFunction
 from headwater.model.schema import Field, Schema
 from headwater.model.time import INFINITY

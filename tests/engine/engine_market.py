@@ -176,11 +176,13 @@ def state(folder: Path) -> dict[str, Any]:
         for shard, its in manifest.records.items()
         for key, record in its.items()
     }
+    # What was known when a query began: after a failure before its first tick, more files were there.
+    queries = {name: {k: v for k, v in its.items() if k != "statistics"} for name, its in manifest.queries.items()}
     return {
         "frontiers": {name: Progress.from_manifest(its).frontier for name, its in manifest.clock["streams"].items()},
         "newest": manifest.newest,
         "counts": manifest.counts,
-        "queries": manifest.queries,
+        "queries": queries,
         "records": records,
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from headwater.optimizer.cost import Statistics, StreamStatistics, total_cost
+from headwater.optimizer.cost import Estimator, Statistics, StreamStatistics
 from headwater.testing.plan_text import parse_plan
 
 
@@ -14,4 +14,4 @@ def test_streams_that_hardly_ever_meet_have_a_cost():
     )
     for rate in (1.0, 1e-12, 1e-160, 1e-200, 0.0):
         known = Statistics({"s": StreamStatistics(rate=rate), "t": StreamStatistics(rate=rate)})
-        assert math.isfinite(total_cost(plan, known))
+        assert math.isfinite(Estimator(known).cost(plan))

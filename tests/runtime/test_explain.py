@@ -37,6 +37,7 @@ def test_a_tree_at_a_glance():
         "      └─ Project price                rate 1 k/s\n"
         "         └─ Window RANGE 10 MINUTES   rate 1 k/s\n"
         "            └─ #1 (shared, above)\n\n"
+        "Figures of bid: guessed.\n"
         "In memory and on the terminal (EMIT ON START) a row shows when its start is final; its end follows when that is.\n"
         "Elsewhere (EMIT ON CLOSE) a row shows when both its ends are final, up to 10 MINUTES after it began."
     )

@@ -6,7 +6,6 @@ import pytest
 
 from headwater.algebra import nodes as n
 from headwater.algebra.plan_text import print_plan
-from headwater.testing.plan_text import parse_plan
 from headwater.model.delta import Delta
 from headwater.model.history import History
 from headwater.model.time import INFINITY
@@ -18,6 +17,7 @@ from headwater.runtime.stepping import by_hand
 from headwater.testing.choices import Dice
 from headwater.testing.generate import streams, whole
 from headwater.testing.oracle import expected_history
+from headwater.testing.plan_text import parse_plan
 from headwater.testing.shape import sources
 
 MANY = 64

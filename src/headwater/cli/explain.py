@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from headwater.language.catalog import Stream
 from headwater.language.introspection import Explain, ExplainFormat, ExplainLevel
 from headwater.language.script import Script, no_query
 from headwater.optimizer.optimize import rules
@@ -25,7 +26,8 @@ def _requests(script: Script, level: ExplainLevel, form: ExplainFormat, *, verbo
     queries = [script.result] if script.result else list(script.named)
     if not queries:
         raise no_query(script)
-    return [Explain(q.name, q.plan, level, form, verbose, q.consistency) for q in queries]
+    streams = tuple(entry for entry in script.catalog if isinstance(entry, Stream))
+    return [Explain(q.name, q.plan, level, form, verbose, q.consistency, streams) for q in queries]
 
 
 def rules_text() -> str:

@@ -75,6 +75,8 @@ class Stream:
     """Without a time column: are its instants plain numbers?"""
     registered: bool = False
     """Do its rows come from a DataFrame?"""
+    statistics: tuple[tuple[str, float], ...] = ()
+    """What is known of its rows, as declared: ``rate`` (per second where time has a unit), ``distinct(column)``, …"""
 
     @property
     def plan(self) -> Plan:

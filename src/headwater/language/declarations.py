@@ -18,6 +18,7 @@ from headwater.language.parsing.syntax import CreateStream
 from headwater.language.relations.constants import bind_values, check_key
 from headwater.language.relations.from_items import Output
 from headwater.language.scope import project, reference
+from headwater.language.statistics_clause import bind_statistics
 from headwater.language.text import did_you_mean, error_on
 from headwater.language.time_binding import StreamReference, TimeBinder, TimeRules
 from headwater.language.time_clauses import LatePolicy, LateRows
@@ -58,7 +59,8 @@ class Declaration:
             changes=bound.changes,
             numbered=bound.numbered,
         )
-        return stream, rules
+        statistics = bind_statistics(self.text, self.node.args.get("statistics") or (), stream)
+        return evolve(stream, statistics=statistics), rules
 
     def constant(self) -> Derived:
         """A relation given by VALUES."""

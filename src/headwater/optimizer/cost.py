@@ -26,9 +26,7 @@ __all__ = [
     "State",
     "Statistics",
     "StreamStatistics",
-    "cheaper",
     "estimate",
-    "total_cost",
 ]
 
 _MEGABYTE = float(2**20)
@@ -51,10 +49,6 @@ class Cost(NamedTuple):
         """Time first, memory with a small weight. Products and powers, so that the unit of time does not matter."""
         weight = (1 + self.state.bytes / _MEGABYTE) ** _MEMORY
         return self.time * weight * (_FOR_EVER if self.state.grows else 1.0)
-
-    def is_below(self, other: Cost) -> bool:
-        """A total order: by score, and of equal ones the fewer nodes."""
-        return (self.score, self.nodes) < (other.score, other.nodes)
 
 
 class Estimates:
@@ -125,14 +119,3 @@ class Estimator:
 def estimate(plan: n.Plan, statistics: Statistics | None = None) -> Estimates:
     """What is to be expected of every node of the plan; without statistics, by the assumptions of ``statistics.py``."""
     return Estimator(statistics).estimate(plan)
-
-
-def total_cost(plan: n.Plan, statistics: Statistics | None = None) -> float:
-    """One number for the whole plan, to compare plans of the same query."""
-    return Estimator(statistics).cost(plan)
-
-
-def cheaper(plan: n.Plan, other: n.Plan, statistics: Statistics | None = None) -> bool:
-    """Is the first plan expected to take less than the second?"""
-    estimator = Estimator(statistics)
-    return estimator.estimate(plan).cost.is_below(estimator.estimate(other).cost)

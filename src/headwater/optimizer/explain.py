@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 
 from attrs import frozen
 
@@ -16,6 +17,8 @@ from headwater.optimizer.labels import is_timed, label
 from headwater.optimizer.optimize import Optimized, rules
 from headwater.optimizer.outline import Box
 
+_FIGURES = ("rate", "rows", "distinct", "nulls", "share")
+"""Those that are worth a place, in their order."""
 _POWERS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -78,9 +81,36 @@ class _Outline:
 
 
 def rate(found: Estimate, *, timed: bool) -> str:
-    """Elements a second, or an instant where time has no unit."""
-    many = found.rate * (MICROSECONDS["SECOND"] if timed else 1)
+    """Elements per second, or per instant where time has no unit."""
+    return _per_time(found.rate, timed=timed)
+
+
+def _per_time(per_instant: float, *, timed: bool) -> str:
+    many = per_instant * (MICROSECONDS["SECOND"] if timed else 1)
     return f"{amount(many)}/{'s' if timed else 'instant'}"
+
+
+def figures_text(plan: n.Plan, reads: Mapping[str, Iterable[str]], statistics: Statistics) -> list[str]:
+    """A line per stream: which figures are declared, measured, in the footers of its files; the others are guesses.
+
+    ``reads``: by stream, the columns of which a figure matters.
+    """
+    lines, guessed = [], []
+    filters = {node.predicate.sql for node in plan.walk() if isinstance(node, n.Filter)}
+    for stream, columns in reads.items():
+        by_origin: dict[str, list[str]] = {}
+        for kind in _FIGURES:
+            for name, (value, origin) in statistics.of(stream).figures.items():
+                its_kind, _, about = name.partition("(")
+                if its_kind == kind and (not about or about[:-1] in columns or about[:-1] in filters):
+                    text = _per_time(value, timed=is_timed(plan)) if kind == "rate" else amount(value)
+                    by_origin.setdefault(origin, []).append(f"{name.replace(chr(34), '')} {text}")
+        if by_origin:
+            known = "; ".join(f"{', '.join(texts)} ({origin})" for origin, texts in sorted(by_origin.items()))
+            lines.append(f"Figures of {stream}: {known}; others guessed.")
+        else:
+            guessed.append(stream)
+    return [*lines, f"Figures of {', '.join(guessed)}: guessed."] if guessed else lines
 
 
 def amount(number: float) -> str:

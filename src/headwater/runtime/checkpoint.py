@@ -71,6 +71,8 @@ class Manifest:
     """By stream: relations whose standing rows are kept, as ``plan_data`` writes them."""
     described: dict[str, Any] = Factory(dict)
     """What the keys of records stand for, and the units of time: for people, nothing runs by it."""
+    measured: dict[str, dict[str, Any]] = Factory(dict)
+    """By stream: what its rows were like (``measured.py``), for the plans of queries to come."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -90,6 +92,7 @@ class Manifest:
             "shown": self.shown,
             "relations": self.relations,
             "described": self.described,
+            "measured": self.measured,
         }
 
     @classmethod
@@ -102,6 +105,7 @@ class Manifest:
             diverted={name: [_unstaged(p) for p in parts] for name, parts in kept["diverted"].items()},
             relations=kept.get("relations", {}),
             described=kept.get("described", {}),
+            measured=kept.get("measured", {}),
         )
 
     def segments(self) -> set[str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from attrs import define
+from attrs import Factory, define
 
 from headwater.algebra.nodes import Plan, Source
 from headwater.algebra.plan_data import from_json, to_json
@@ -21,6 +21,7 @@ from headwater.language.consistency import MIDDLE, STRONG, Consistency
 from headwater.model.delta import Delta
 from headwater.model.time import BEGINNING
 from headwater.operators.rows.constant import ConstantOperator
+from headwater.optimizer.cost import Statistics
 from headwater.runtime.change_level import Carried, carried, changed_output, check_change
 from headwater.runtime.executor import Records
 from headwater.runtime.graph import Graph
@@ -57,6 +58,8 @@ class Running:
     """The level that it was started with."""
     lineage: str = ""
     """The levels of consistency that it had before, and until when."""
+    statistics: Statistics = Factory(Statistics)
+    """What was known of its streams when its plan was made: with the same it is made again."""
 
     @property
     def level(self) -> Consistency:
@@ -85,7 +88,7 @@ class Running:
         about |= {"level": self.level.to_manifest(), "lineage": self.lineage}
         about |= {"asked": (self.asked or self.level).to_manifest()}
         about |= {"emission": self.output.emission.to_manifest()}
-        about |= {"reads": self.reads, "plan": self.plan_text}
+        about |= {"reads": self.reads, "plan": self.plan_text, "statistics": self.statistics.to_manifest()}
         return {"key": key, "since": self.since, "frontier": self.frontier, "closed": self.closed} | about
 
 

@@ -16,6 +16,7 @@ from headwater.clock.seen import Seen
 from headwater.model.delta import Delta
 from headwater.runtime.bundles import Bundle
 from headwater.runtime.layout import Layout
+from headwater.runtime.measured import Samples, together
 from headwater.runtime.sender import Arrivals, SenderOutput, send
 from headwater.runtime.stage import Record, Stage, StageOutput, StateCache, Worked
 from headwater.runtime.tick import Progress, Tick, level_0_frontiers, progress
@@ -67,6 +68,9 @@ class TickResult:
     diverted: dict[str, list[Staged]] = Factory(dict)
     missing: dict[str, dict[str, str]] = Factory(dict)
     """By stream and column that rows lack: what to tell the user."""
+    seen: dict[str, list[Seen]] = Factory(dict)
+    """By stream: what all tasks saw of it."""
+    samples: dict[str, Samples] = Factory(dict)
     worked: dict[str, Worked] = Factory(dict)
     phases: dict[str, float] = Factory(dict)
     """Seconds by what they went into."""
@@ -95,8 +99,10 @@ def collected(
             result.diverted.setdefault(stream, []).extend(files)
         for stream, texts in sent.missing.items():
             result.missing[stream] = texts | result.missing.get(stream, {})
+        for stream, sample in sent.samples.items():
+            result.samples[stream] = together([result.samples.get(stream, {}), sample])
         _gather(result, sent)
-    result.progress = progress(job.tick, seen)
+    result.progress, result.seen = progress(job.tick, seen), dict(seen)
     origin = level_0_frontiers(job.layout, result.progress.frontiers)
     result.frontiers = {q: origin[job.layout.graph.queries[q]] for q in job.layout.levels[0].queries}
     result.known = dict(result.frontiers)

@@ -15,13 +15,15 @@ from headwater.language.emission import ON_START
 from headwater.language.introspection import Explain, ExplainFormat, ExplainLevel
 from headwater.operators.base import EVERY_COLUMN, Operator
 from headwater.optimizer.cost import Statistics
-from headwater.optimizer.explain import outline, steps, story
+from headwater.optimizer.explain import figures_text, outline, steps, story
 from headwater.optimizer.optimize import Optimized
 from headwater.optimizer.outline import Box, as_json, as_mermaid, as_tree
 from headwater.runtime.explain_time import heartbeat_text
 from headwater.runtime.graph import Graph
+from headwater.runtime.known_statistics import declared_statistics
 from headwater.runtime.layout import cut as levels_of
 from headwater.runtime.lower import Lowering
+from headwater.runtime.plan_keys import read_columns
 from headwater.runtime.planning import deployed, planned
 from headwater.runtime.when_shown import when_shown
 from headwater.settings import Settings
@@ -37,9 +39,11 @@ def explain(
 ) -> str:
     """The text that answers an EXPLAIN. ``streams``: those whose rows Spark has by itself; None: it may have all.
 
+    ``statistics``: what is known of the streams; None: what is declared.
     ``clock``: of an engine that runs, so that it can say how far time is.
     """
     settings = settings or Settings()
+    statistics = declared_statistics(request.streams) if statistics is None else statistics
     made = planned(request.plan, settings, statistics=statistics)
     if request.level is ExplainLevel.HEARTBEAT:
         aware = settings.memory_aware == "on"
@@ -49,7 +53,7 @@ def explain(
     if request.format is ExplainFormat.TEXT and request.level is not ExplainLevel.PHYSICAL:
         return print_plan(plan)
     if request.level is ExplainLevel.PHYSICAL:
-        plan = deployed(made.plan, settings)
+        plan = deployed(made.plan, settings, statistics)
         opens = request.emission == ON_START
         root = physical(request.name, plan, consistency=request.consistency or STRONG, streams=streams, opens=opens)
     else:
@@ -57,7 +61,8 @@ def explain(
     text = _rendered(root, request, made, statistics)
     if request.format is not ExplainFormat.TREE or request.level is ExplainLevel.LOGICAL:
         return text
-    return f"{text}\n\n{_when_shown(request, made, settings)}"
+    known = figures_text(plan, read_columns(plan), statistics) if request.level is ExplainLevel.OPTIMIZED else []
+    return "\n".join([text, "", *known, _when_shown(request, made, settings)])
 
 
 def _when_shown(request: Explain, made: Optimized, settings: Settings) -> str:
@@ -66,12 +71,13 @@ def _when_shown(request: Explain, made: Optimized, settings: Settings) -> str:
     return when_shown(deployed(made.plan, settings), request.emission, request.consistency, timestamps=timestamps)
 
 
-def _rendered(root: Box, request: Explain, made: Optimized, statistics: Statistics | None) -> str:
+def _rendered(root: Box, request: Explain, made: Optimized, statistics: Statistics) -> str:
     told = request.verbose and request.level is not ExplainLevel.LOGICAL
     match request.format:
         case ExplainFormat.JSON:
-            rules = {"rules": steps(made)} if told else {}
-            return as_json(root, query=request.name, level=request.level.value, **rules)
+            more = {"rules": steps(made)} if told else {}
+            more |= {"statistics": known} if (known := statistics.to_manifest()) else {}
+            return as_json(root, query=request.name, level=request.level.value, **more)
         case ExplainFormat.MERMAID:
             return as_mermaid(root)
     lines = [as_tree(root)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -159,6 +159,11 @@ class Inputs:
         """Will all sources that are read end by themselves?"""
         fed = [known for known in self._known.values() if known.feed is not None]
         return bool(fed) and all(known.source.finite for known in fed)
+
+    def figures(self, stream: str) -> Mapping[str, float]:
+        """What the source of a stream says of its rows before they are read."""
+        known = self._known.get(stream)
+        return {} if known is None else known.source.figures(known.declared.time)
 
     def expected_rows(self) -> int | None:
         """About how many rows the sources that are read have; None: nobody knows."""

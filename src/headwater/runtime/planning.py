@@ -41,16 +41,16 @@ def planned(plan: Plan, settings: Settings, *, statistics: Statistics | None = N
     return optimize(plan, statistics=statistics, without=switched_off(settings))
 
 
-def runnable(plan: Plan, settings: Settings) -> Plan:
+def runnable(plan: Plan, settings: Settings, statistics: Statistics | None = None) -> Plan:
     """The plan as it is deployed."""
-    return deployed(planned(plan, settings).plan, settings)
+    return deployed(planned(plan, settings, statistics=statistics).plan, settings, statistics)
 
 
-def deployed(plan: Plan, settings: Settings) -> Plan:
+def deployed(plan: Plan, settings: Settings, statistics: Statistics | None = None) -> Plan:
     """An optimized plan whose windows are final when they end, with rows put together where they come in."""
     early = with_early_windows(plan)
     if settings.memory_aware == "on":
-        early = held_back(early)
+        early = held_back(early, statistics)
     return in_one_order(early if settings.optimizer == "off" else with_partials(early))
 
 

@@ -15,6 +15,7 @@ from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
 from headwater.runtime.layout import Layout
+from headwater.runtime.measured import is_sampled, sampled
 from headwater.runtime.sender import Arrivals, SenderOutput
 from headwater.runtime.tick import Tick
 from headwater.sinks.parts import stage_table
@@ -85,6 +86,8 @@ def take_in(
     deltas = {task.stream: Delta.concat(task.intake.schema, [t.delta for t in taken])}
     seen = together([s for t in taken for s in t.seen])
     out.rows[task.stream] = len(deltas[task.stream])
+    if len(deltas[task.stream]) and is_sampled(tick.number):
+        out.samples[task.stream] = sampled(deltas[task.stream])
     missing = {column: text for t in reversed(taken) for column, text in t.missing.items()}  # the first place tells
     if missing:
         out.missing[task.stream] = missing

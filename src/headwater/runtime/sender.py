@@ -19,6 +19,7 @@ from headwater.model.time import BEGINNING
 from headwater.runtime import points
 from headwater.runtime.bundles import Bundle, bundles_for
 from headwater.runtime.layout import Layout
+from headwater.runtime.measured import Samples
 from headwater.runtime.stage import Worked, settled
 from headwater.runtime.tick import Tick
 from headwater.sinks.base import Staged, Stager
@@ -47,6 +48,8 @@ class SenderOutput:
     """By stream of late or malformed rows, where no query reads it."""
     missing: dict[str, dict[str, str]] = Factory(dict)
     """By stream and column that its rows lack: what to tell the user."""
+    samples: dict[str, Samples] = Factory(dict)
+    """By stream: a look at some of its rows."""
     seconds: float = 0.0
 
 

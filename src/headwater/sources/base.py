@@ -9,7 +9,7 @@ replay and rate limits.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pyarrow as pa
@@ -113,6 +113,10 @@ class Source(ABC):
     """Can the same splits or rows be read again after a crash?"""
     malformed: Malformed = "fail"
     """What becomes of rows that are not what the stream declares."""
+
+    def figures(self, time: str | None) -> Mapping[str, float]:
+        """What it says of its rows before any is read, by the names of STATISTICS; a rate is per instant."""
+        return {}
 
     def cut(self, splits: Sequence[Split]) -> list[Split]:
         """Finer splits of the same rows in the same order, so that several tasks share what is large."""

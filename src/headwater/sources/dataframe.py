@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -11,6 +11,7 @@ from attrs import evolve
 from headwater.errors import InputError
 from headwater.language.catalog import Kind, Stream
 from headwater.language.changes import CHANGED, ChangeFormat, Changes, element_columns
+from headwater.language.statistics_clause import check_statistics
 from headwater.language.text import did_you_mean
 from headwater.language.time_clauses import Disorder
 from headwater.model.durations import instants_in
@@ -68,11 +69,25 @@ def declared(
     changes: str | None = None,
     key: Sequence[str] = (),
     malformed: Malformed = "fail",
+    statistics: Mapping[str, float] | None = None,
 ) -> Stream:
     """The stream that a DataFrame with these columns is.
 
     Rows with ``_start`` and no time column carry their intervals and changes; rows with neither are stamped on arrival.
     """
+    stream = _declared(name, columns, time, disorder, changes, key, malformed)
+    return evolve(stream, statistics=check_statistics(statistics or {}, stream))
+
+
+def _declared(
+    name: str,
+    columns: Schema,
+    time: str | None,
+    disorder: str | int | None,
+    changes: str | None,
+    key: Sequence[str],
+    malformed: Malformed,
+) -> Stream:
     if changes is None and time is None and START in columns.names:
         changes = ChangeFormat.HEADWATER
     if changes is not None and changes not in tuple(ChangeFormat):

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
+from headwater.errors import InputError
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING
 from headwater.sources.answers import STABLE, StableReader, stable_point
@@ -21,6 +23,7 @@ from headwater.sources.file_position import HOUR, FilePosition
 from headwater.sources.file_system import FoundFile, list_files
 from headwater.sources.parquet_batches import parquet_batch
 from headwater.sources.parquet_files import ParquetFormat
+from headwater.sources.parquet_footers import footer_figures
 from headwater.state.store import Store
 
 if TYPE_CHECKING:
@@ -73,6 +76,7 @@ class FileSource(Source):
         self._plain = not optional.fields
         self.suits_spark = isinstance(format, ParquetFormat) and self._plain
         self._row_bytes: float | None = None
+        self._figures: Mapping[str, float] | None = None
         self._listing = Listing(path)
         self._store: Store | None = None
         self._position: FilePosition | None = None
@@ -170,6 +174,13 @@ class FileSource(Source):
 
     def remember_in(self, store: Store) -> None:
         self._store = store
+
+    def figures(self, time: str | None) -> Mapping[str, float]:
+        """From the footers of the parquet files that are there when it is first asked for."""
+        if self._figures is None and isinstance(self.format, ParquetFormat):
+            with suppress(OSError, InputError):
+                self._figures = footer_figures(list_files(self.path), self.schema, time)
+        return self._figures or {}
 
     def split_rows(self, split: Split) -> int | None:
         return 0 if STABLE in split else split.get("rows")

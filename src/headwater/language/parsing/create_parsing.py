@@ -5,7 +5,14 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.tokens import Token, TokenType
 
-from headwater.language.parsing.syntax import ConsistencyClause, CreateFunction, CreateStream, Drop, EmitClause
+from headwater.language.parsing.syntax import (
+    ConsistencyClause,
+    CreateFunction,
+    CreateStream,
+    Drop,
+    EmitClause,
+    Statistic,
+)
 from headwater.language.parsing.time_parsing import TimeClauseParser
 from headwater.language.text import closest, error_on
 
@@ -136,17 +143,40 @@ class CreateParser(TimeClauseParser):
         return self._at(kind, token)
 
     def _parse_clauses(self, created: exp.Expr) -> None:
-        """SOURCE and the time clauses, in any order."""
+        """SOURCE, STATISTICS and the time clauses, in any order."""
         while self._curr and not self._match(TokenType.SEMICOLON, advance=False):
             token = self._curr
             if self._match_texts(("SOURCE", "FROM")):
                 if created.args.get("source"):
                     raise self.error("DUPLICATE_CLAUSE", "there is a second SOURCE", token)
                 created.set("source", self._parse_connector())
+            elif self._match_text_seq("STATISTICS"):
+                if created.args.get("statistics"):
+                    raise self.error("DUPLICATE_CLAUSE", "there is a second STATISTICS", token)
+                created.set("statistics", self._parse_wrapped_csv(self._parse_statistic))
             elif clause := self._parse_time_clause():
                 created.append("clauses", clause)
             else:
                 raise self._unknown_clause()
+
+    def _parse_statistic(self) -> exp.Expr:
+        """``rate => 5000``, ``distinct(column) => 20000``"""
+        start = self._curr
+        if self._match_set((TokenType.R_PAREN, TokenType.COMMA, TokenType.STRING), advance=False) or not self._curr:
+            raise self.expected("what is known, for example rate => 1000")
+        self._advance()
+        found = Statistic(this=self._at(exp.to_identifier(start.text), start))
+        if self._match(TokenType.L_PAREN):
+            found.set("column", self._parse_name("the name of a column"))
+            self._expect(")")
+        if not self._match_set((TokenType.EQ, TokenType.FARROW)):
+            raise self.expected("=>")
+        number = self._curr
+        sign = "-" if self._match(TokenType.DASH) else ""
+        if not self._match(TokenType.NUMBER):
+            raise self.expected("a number")
+        found.set("expression", self._at(exp.Literal.number(sign + self._prev.text), number, self._prev))
+        return self._at(found, start, self._prev)
 
     def _parse_connector(self) -> exp.Expr:
         start = self._curr

@@ -60,6 +60,12 @@ class TableFunction(exp.Expression):
     }
 
 
+class Statistic(exp.Expression):
+    """``distinct(column) => 500`` of a STATISTICS clause; ``this`` says what, of a column or of the whole stream."""
+
+    arg_types: ClassVar = {"this": True, "column": False, "expression": True}
+
+
 class CreateStream(exp.Expression):
     """A stream, table or view (``kind``), declared by its columns or defined by a query or by rows of constants."""
 
@@ -70,6 +76,7 @@ class CreateStream(exp.Expression):
         "key": False,
         "source": False,
         "clauses": False,
+        "statistics": False,
         "query": False,
         "values": False,
         "consistency": False,

@@ -33,7 +33,7 @@ _NO_UNITS = frozenset(
             "FORMAT",
         ),
         *("CLOCK", "DISORDER", "HEARTBEAT", "IDLE", "LAGS", "LATE", "LATENCY", "ORDERED", "PARTITION", "SENT", "SKEW"),
-        *("STRICTLY", "TIMEOUT", "TIMESTAMP", "TOKENS", "TRANSITIVE", "VERBOSE", "WATERMARK"),
+        *("STATISTICS", "STRICTLY", "TIMEOUT", "TIMESTAMP", "TOKENS", "TRANSITIVE", "VERBOSE", "WATERMARK"),
     }
 )
 """Words that may follow a length of time without being its unit."""
@@ -65,7 +65,7 @@ class TimeClauseParser(OutputParser):
 
     def _unknown_clause(self) -> SqlError:
         word = self._curr.text
-        near = closest(word.upper(), [*self._CLAUSES, "SOURCE"], cutoff=0.7)
+        near = closest(word.upper(), [*self._CLAUSES, "SOURCE", "STATISTICS"], cutoff=0.7)
         hint = f"Did you mean {near}?" if near else ""
         return self.error("SYNTAX", f'unknown clause "{word}"', hint=hint)
 

@@ -6,7 +6,7 @@ the elements alive l/d, so that a relation that never changes (d infinite) and a
 need no path of their own; the formulas are his (OF 22.x, section 22.3.2), the same in these terms.
 
 Where he decides by cases (OF 22.5 to 22.7), plans are estimated by continuous forms for Poisson arrivals, which agree
-with his far from the border of the cases and with simulations on it. His own stand beside them, as the reference.
+with his far from the border of the cases and with simulations on it.
 """
 
 from __future__ import annotations
@@ -184,12 +184,6 @@ def occupied(alive: float, values: float) -> float:
     return -values * math.expm1(-alive / values) if values else 0.0
 
 
-def duplicate_elimination(stream: Characteristics, values: float) -> Characteristics:
-    """OF 22.5 as printed: only the tail that an element adds to an equal one is emitted, n*d long."""
-    lifetime = min(values * stream.distance, stream.lifetime)
-    return Characteristics(stream.rate, stream.rate * lifetime, stream.granule)
-
-
 def distinct(stream: Characteristics, values: float) -> Characteristics:
     """OF 22.5 in continuous form: n*(1 - e^(-l/(n*d))) values are alive, whether n*d is below l or above.
 
@@ -202,38 +196,6 @@ def distinct(stream: Characteristics, values: float) -> Characteristics:
     starts = -math.expm1(-granule * stream.rate / values) / granule
     rate = values * starts * math.exp(-stream.alive / values)
     return Characteristics(rate, occupied(stream.alive, values), stream.granule, stream.endless)
-
-
-def grouping(stream: Characteristics, groups: float = 1.0) -> Characteristics:
-    """OF 22.7 as printed; with one group it is OF 22.6, scalar aggregation (after Cardenas).
-
-    Errata E13: d/d' is not clamped to [1, 2], a coarse granule is there to push it below 1.
-    """
-    if groups * stream.distance >= stream.lifetime:
-        return stream
-    granule = min(stream.granule, stream.lifetime)
-    lifetime = granule / _hit(granule, stream.lifetime, 2 * stream.alive / groups)
-    return Characteristics(groups / lifetime, groups, stream.granule)
-
-
-def partial_aggregates(stream: Characteristics, groups: float = 1.0) -> float:
-    """The K of (22.31) over all groups: the different ends still to come, which is what aggregation keeps.
-
-    With a granule of 0, where no two ends are equal, these are the elements alive: our operators keep every end by itself.
-    """
-    if stream.granule == 0:
-        return stream.alive
-    if groups * stream.distance >= stream.lifetime:
-        return 1.0
-    granule = min(stream.granule, stream.lifetime)
-    return groups * stream.lifetime / granule * _hit(granule, stream.lifetime, stream.alive / groups)
-
-
-def _hit(granule: float, lifetime: float, instants_: float) -> float:
-    """1 - (1 - g/l)^x: the chance that one of x instants in l falls on a given granule point."""
-    if granule >= lifetime:
-        return 1.0
-    return -math.expm1(instants_ * math.log1p(-granule / lifetime))
 
 
 def grouped(

@@ -77,6 +77,8 @@ class Estimate(NamedTuple):
     """Is nothing ever taken back?"""
     signed: float | None = None
     """Where rows are signs (17.3): how many elements are alive between their signs."""
+    shares: Mapping[str, float] = {}
+    """By predicate, of the rows of a source: for which part of them it is known to be true."""
 
     @property
     def rate(self) -> float:

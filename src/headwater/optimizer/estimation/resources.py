@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from headwater.optimizer.estimation.characteristics import Characteristics, partial_aggregates
+from headwater.optimizer.estimation.characteristics import Characteristics
 from headwater.optimizer.estimation.estimates import Column, State
 
 # -- time, in nanoseconds a row ---------------------------------------------------------------------------------------
@@ -120,17 +120,6 @@ def split_cost(rate: float, pieces: float) -> float:
 # -- joins ------------------------------------------------------------------------------------------------------------
 
 
-def join_elements(left: Characteristics, right: Characteristics, heartbeat: float = math.inf) -> float:
-    """(22.18) in elements: what is alive, and what waits to be purged until the other side moves on (half of the time
-    between its elements, or between heartbeats if these come sooner).
-    """
-    return _kept(left, right, heartbeat) + _kept(right, left, heartbeat)
-
-
-def _kept(side: Characteristics, other: Characteristics, heartbeat: float) -> float:
-    return side.alive + side.rate * min(other.distance, heartbeat) / 2
-
-
 def join_state(
     left: Characteristics, right: Characteristics, left_bytes: float, right_bytes: float, *, ahead: float = 0.0
 ) -> State:
@@ -139,7 +128,7 @@ def join_state(
     """
     rows = size = 0.0
     for side, other, bytes_ in ((left, right, left_bytes), (right, left, right_bytes)):
-        kept = _kept(side, other, 0.0) * (1.0 if side.endless else BUCKET_SLACK) if other.rate else 0.0
+        kept = side.alive * (1.0 if side.endless else BUCKET_SLACK) if other.rate else 0.0
         rows, size = rows + kept, size + kept * (bytes_ + JOIN_BYTES)
     size += ahead * (max(left_bytes, right_bytes) + JOIN_BYTES)
     grows = (left.grows and right.rate > 0) or (right.grows and left.rate > 0)
@@ -195,12 +184,12 @@ def sweep_state(
 ) -> State:
     """(22.24), (22.35): an end to come for every element alive, and the totals of every key that has one.
 
-    Ours: every end is kept by itself, so K is taken with a granule of 0; what never ends has no end to keep. ``bounded``:
+    Ours: every end is kept by itself, so K is the number of elements alive; what never ends has no end to keep. ``bounded``:
     is the number of keys limited? Else keys of elements that never end become more and more. ``ahead``: elements that
     start only later have both ends to come.
     """
     streams = list(inputs)
-    ends = sum(partial_aggregates(s._replace(granule=0.0)) for s in streams if not s.endless and s.alive)
+    ends = sum(s.alive for s in streams if not s.endless)
     ends += 2 * ahead
     size = ends * (END_BYTES + key + values * VALUE_BYTES) + keys * (KEY_BYTES + key + totals * WORD)
     return State(ends + keys, size, not bounded and any(s.grows for s in streams))

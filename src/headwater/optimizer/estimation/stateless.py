@@ -10,6 +10,7 @@ import pyarrow as pa
 from headwater.algebra import nodes as n
 from headwater.expressions.nodes import Expression, Literal
 from headwater.expressions.rewrite import plain_column
+from headwater.expressions.text import to_text
 from headwater.model.schema import Field
 from headwater.model.time import INFINITY
 from headwater.optimizer.estimation import characteristics as of
@@ -80,11 +81,8 @@ def lasting(columns: Mapping[str, Column]) -> Mapping[str, Column]:
 def source(plan: n.Source, statistics: Statistics) -> Estimate:
     known = statistics.of(plan.name)
     columns = {f.name: _source_column(f, known.columns.get(f.name, NO_COLUMN)) for f in plan.columns.fields}
-    if known.row_bytes is not None:
-        scale = known.row_bytes / max(1.0, sum(c.bytes for c in columns.values()))
-        columns = {name: c._replace(bytes=c.bytes * scale) for name, c in columns.items()}
     stream, horizon = statistics.characteristics(plan)
-    return Estimate(stream, columns, horizon, stream.rate, final=not plan.revisable)
+    return Estimate(stream, columns, horizon, stream.rate, final=not plan.revisable, shares=known.shares)
 
 
 def _source_column(field: Field, known: ColumnStatistics) -> Column:
@@ -96,7 +94,7 @@ def _source_column(field: Field, known: ColumnStatistics) -> Column:
         of_type.distinct if known.distinct is None else max(1.0, known.distinct),
         nulls,
         of_type.bytes if known.bytes is None else known.bytes,
-        of_type.bounded or known.distinct is not None,
+        of_type.bounded or (known.distinct is not None and known.bounded),
         of_type.is_word,
     )
 
@@ -118,7 +116,8 @@ def constant(plan: n.Constant, statistics: Statistics) -> Estimate:
 
 
 def filtered(plan: n.Filter, below: Estimate) -> Estimate:
-    selectivity, columns = kept(plan.predicate, below.columns)
+    expected, columns = kept(plan.predicate, below.columns)
+    selectivity = below.shares.get(to_text(plan.predicate), expected)
     stream = of.filtered(below.stream, selectivity)
     cost = resources.filter_cost(below.changes, stream.rate * below.churn, terms(plan.predicate), below.row_bytes)
     signed = None if below.signed is None else below.signed * selectivity

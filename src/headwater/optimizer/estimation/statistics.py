@@ -1,9 +1,10 @@
 """What is known of the sources, and what is assumed where nothing is known.
 
-The assumptions, all to be overridden stream by stream and column by column:
+A figure is declared (``STATISTICS``), measured while queries ran, read in the footers of files, or guessed, in this order.
+Guesses, each to be overridden stream by stream and column by column:
 
-* a stream with a TIMESTAMP column counts microseconds and brings 1,000 rows a second; any other counts plain instants and
-  brings one row an instant;
+* a stream with a TIMESTAMP column counts microseconds and brings 1,000 rows per second; any other counts plain instants and
+  brings one row per instant;
 * elements of a chronon stream live for one instant; intervals that the source brings itself last for 60 seconds, or
   for 60 plain instants;
 * a column has 1,000 different values (BOOLEAN 2, TINYINT 100, DATE 365), and where it may be NULL, 1 % are;
@@ -38,6 +39,20 @@ HORIZON = 10_000_000.0
 TIMED_HORIZON = float(MICROSECONDS["DAY"])
 
 
+class Figure(NamedTuple):
+    """A number that is known, and from where."""
+
+    value: float
+    origin: str
+
+
+DECLARED, MEASURED, FOOTERS = "declared", "measured", "in footers"
+
+Figures = Mapping[str, Figure]
+"""Of one stream, by name: ``rate``, ``rows``, ``distinct(column)``, ``nulls(column)``, ``bytes(column)``,
+``share(predicate)``. A rate is in rows per instant here."""
+
+
 @frozen
 class ColumnStatistics:
     """One column of a source; None: nothing is known."""
@@ -48,6 +63,8 @@ class ColumnStatistics:
     """The fraction of rows in which it is NULL."""
     bytes: float | None = None
     """The size of a value, on average."""
+    bounded: bool = True
+    """Are there never more values? Not so where these are only those that were seen."""
 
 
 @frozen
@@ -55,15 +72,40 @@ class StreamStatistics:
     """One source; None: nothing is known."""
 
     rate: float | None = None
-    """Elements an instant; of a TIMESTAMP stream a microsecond."""
-    lifetime: float | None = None
-    """How many instants an element is valid, before any window."""
-    granule: float = 1.0
+    """Elements that begin per instant; of a TIMESTAMP stream per microsecond."""
+    rows: float | None = None
+    """How many rows are valid at one instant, where rows last: in a table."""
     columns: Mapping[str, ColumnStatistics] = field(factory=dict)
-    row_bytes: float | None = None
-    """The size of a row; its columns share it as their types let expect."""
-    horizon: float | None = None
-    """How many instants a query over it may run, to judge what would be kept for ever."""
+    shares: Mapping[str, float] = field(factory=dict)
+    """By predicate: the part of the rows for which it is true."""
+    figures: Figures = field(factory=dict)
+    """What all of this comes from."""
+
+    @classmethod
+    def of(cls, figures: Figures) -> StreamStatistics:
+        """
+        >>> StreamStatistics.of({"distinct(k)": Figure(7.0, MEASURED)}).columns["k"]
+        ColumnStatistics(distinct=7.0, nulls=None, bytes=None, bounded=False)
+        """
+        alone: dict[str, float] = {}
+        columns: dict[str, ColumnStatistics] = {}
+        shares: dict[str, float] = {}
+        for name, (value, origin) in figures.items():
+            kind, _, about = name.partition("(")
+            about = about[:-1]
+            column = columns.get(about, NO_COLUMN)
+            match kind:
+                case "share":
+                    shares[about] = value
+                case "distinct":
+                    columns[about] = evolve(column, distinct=value, bounded=origin == DECLARED)
+                case "nulls":
+                    columns[about] = evolve(column, nulls=value)
+                case "bytes":
+                    columns[about] = evolve(column, bytes=value)
+                case _:
+                    alone[kind] = value
+        return cls(alone.get("rate"), alone.get("rows"), columns, shares, figures)
 
 
 @frozen
@@ -80,22 +122,24 @@ class Statistics:
     def of(self, stream: str) -> StreamStatistics:
         return self.streams.get(stream, _NOTHING)
 
-    def with_stream(self, name: str, known: StreamStatistics) -> Statistics:
-        """These, with other knowledge of one stream."""
-        return evolve(self, streams={**self.streams, name: known})
-
     def characteristics(self, source: Source) -> tuple[Characteristics, float]:
         """(d, l, g) of the source (22.2.2), and its horizon."""
         known, second = self.of(source.name), _second(source)
         assumed = RATE_A_SECOND / second if second > 1 else RATE_AN_INSTANT
         rate = known.rate if known.rate is not None else assumed
-        lifetime = known.lifetime
-        if lifetime is None:
-            lifetime = 1.0 if source.chronons else float(LIFETIME * second)
-        horizon = known.horizon
-        if horizon is None:
-            horizon = TIMED_HORIZON if second > 1 else HORIZON
-        return Characteristics(rate, rate * lifetime, known.granule), horizon
+        if source.chronons:
+            alive = rate
+        else:
+            alive = known.rows if known.rows is not None else rate * LIFETIME * second
+        return Characteristics(rate, alive), TIMED_HORIZON if second > 1 else HORIZON
+
+    def to_manifest(self) -> dict[str, dict[str, list[float | str]]]:
+        """By stream and figure: value and origin."""
+        return {name: {n: list(f) for n, f in its.figures.items()} for name, its in self.streams.items() if its.figures}
+
+    @classmethod
+    def from_manifest(cls, kept: Mapping[str, Mapping[str, tuple[float, str]]]) -> Statistics:
+        return cls({s: StreamStatistics.of({n: Figure(*f) for n, f in its.items()}) for s, its in kept.items()})
 
 
 _NOTHING, NO_COLUMN = StreamStatistics(), ColumnStatistics()
