@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headwater.algebra.nodes import Plan, Source
-from headwater.backends.spark.native_parts import marked
+from headwater.backends.spark.native_parts import SparkRows
 from headwater.clock.guarantees import notices_of_query
 from headwater.clock.wall import VirtualClock, WallClock
 from headwater.created_functions import CreatesFunctions
@@ -25,6 +25,7 @@ from headwater.language.notices import Notice
 from headwater.language.script import Query as BoundQuery
 from headwater.language.script import Script
 from headwater.language.system_views import comes_with, have_unit
+from headwater.optimizer.plan_query import plan_query
 from headwater.query import Query, Run
 from headwater.query import Script as QueryScript
 from headwater.result import Result
@@ -32,7 +33,6 @@ from headwater.runtime.core import SMALL_TICK, Core
 from headwater.runtime.deployment import Running
 from headwater.runtime.explain import explain
 from headwater.runtime.inputs import Inputs
-from headwater.runtime.planning import runnable
 from headwater.runtime.progress import EngineProgress, engine_progress
 from headwater.runtime.progress_bar import ProgressBar
 from headwater.runtime.shown_queries import with_states
@@ -217,7 +217,8 @@ class Engine(CreatesFunctions):
             from headwater.sinks import memory
 
             sink = memory()
-        plan, parts = marked(runnable(query.plan, query.settings), self._inputs.row_streams())
+        made = plan_query(query.plan, query.settings, native=SparkRows(self._inputs.row_streams()))
+        plan, parts = made.plan, made.parts
         if self._session is not None:
             sink.spark = self._session.spark
         with self._lock, self._loop.held():
@@ -400,7 +401,7 @@ class Engine(CreatesFunctions):
 
     def explain(self, request: Explain, settings: Settings) -> str:
         """The text that answers an EXPLAIN, as this engine would run it; see ``Query.explain``."""
-        streams = self._inputs.spark_streams(runnable(request.plan, settings))
+        streams = self._inputs.spark_streams(plan_query(request.plan, settings).plan)
         return explain(request, settings, streams=streams, clock=self._core.times.clock)
 
     def _drain(self) -> None:

@@ -22,12 +22,18 @@ from headwater.algebra.nodes import (
 )
 from headwater.algebra.plan_text import parse_plan, print_plan
 from headwater.model.schema import Schema
-from headwater.runtime.pre_aggregation import with_partials
+from headwater.optimizer.optimize import apply_rule
+from headwater.optimizer.physical.partial_aggregates import partial_aggregates
 from headwater.testing.cases import fresh, scaled
 from headwater.testing.checks import check_cases
 from headwater.testing.choices import Dice
 from headwater.testing.generate import Case, StreamShape, streams, whole
 from headwater.testing.oracle import expected_histories
+
+
+def with_partials(plan: Plan) -> Plan:
+    return apply_rule(partial_aggregates, plan)
+
 
 LONG, DECIMAL = pa.int64(), pa.decimal128(38, 2)
 SCHEMA = Schema.of(k="INT", name="STRING", v="INT", w="BIGINT", d=pa.decimal128(10, 2), p="BOOLEAN", x="DOUBLE")

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+import pyarrow as pa
+
 from headwater.algebra import nodes as n
+from headwater.model.schema import Schema
 
 
 def read_columns(plan: n.Plan) -> dict[n.Plan, frozenset[str]]:
@@ -18,6 +23,18 @@ def read_columns(plan: n.Plan) -> dict[n.Plan, frozenset[str]]:
     return wanted
 
 
+def narrow_schema(schema: Schema, wanted: Collection[str]) -> Schema:
+    """Only the columns that are read; where rows are only counted, one that is cheap to carry."""
+    names = [f.name for f in schema if f.name in wanted]
+    if not names:
+        names = [min(schema, key=lambda f: _width(f.type)).name] if len(schema) else []
+    return schema if len(names) == len(schema) else schema.select(names)
+
+
+def _width(type_: pa.DataType) -> int:
+    return type_.bit_width if pa.types.is_primitive(type_) else 1_000
+
+
 def _needs(plan: n.Plan, wanted: frozenset[str]) -> list[frozenset[str]]:
     """The columns that the node reads of each input, if only some of its own are wanted."""
     match plan:
@@ -31,6 +48,8 @@ def _needs(plan: n.Plan, wanted: frozenset[str]) -> list[frozenset[str]]:
             return [wanted | frozenset(by), frozenset(other.schema.names)]
         case n.HopWindow(start=start, end=end):
             return [wanted - {start, end}]
+        case n.Stamp(column=column):
+            return [wanted - {column}]
         case n.Aggregate(keys=keys, calls=calls) | n.PreAggregate(keys=keys, calls=calls):
             read = {c for call in calls for c in (call.argument, call.filter) if c is not None}
             return [frozenset(keys) | read]
