@@ -238,7 +238,7 @@ def test_explain_shows_what_waits_and_what_is_remembered():
     (asked,) = bind_script(f"{stream} {query}").answers
     assert isinstance(asked, Explain)
     shown = [line.strip("─└ ").partition("  ")[0] for line in explain(asked).partition("\n\n")[0].splitlines()]
-    assert shown[-4:-2] == ["block (for 5 SECONDS BY WALL CLOCK)", "finalize (remember 1 MINUTE BY WALL CLOCK)"]
+    assert shown[-3:-1] == ["block (for 5 SECONDS BY WALL CLOCK)", "finalize (remember 1 MINUTE BY WALL CLOCK)"]
 
 
 # -- changing --------------------------------------------------------------------------------------------------------

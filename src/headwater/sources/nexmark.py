@@ -30,7 +30,10 @@ class NexmarkReader(Reader):
 
     def read(self, split: Split, columns: Collection[str] | None = None) -> Iterator[Piece]:
         first, last = split["from"], split["to"]
-        left_out = can_leave_out(self.columns.to_arrow(), self.declared, columns)
+        made_up = self.columns.to_arrow()
+        left_out = can_leave_out(
+            made_up, self.declared, columns, is_never_null=lambda place: not made_up.field(place).nullable
+        )
         made = self.columns.select([name for name in self.columns.names if name not in left_out.values()])
         for start in range(first, last, _PIECE):
             stop = min(start + _PIECE, last)
