@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.algebra.nodes import Source
+from headwater.algebra.nodes import Plan, Source
 from headwater.errors import HeadwaterError
 from headwater.language.binder import bind_script
 from headwater.model.element import Adjust, Insert
-from headwater.optimizer.plan_query import plan_query
+from headwater.optimizer.phases import PHYSICAL
+from headwater.optimizer.plan_query import logical_only, plan_query
 from headwater.runtime.lower import lower
 from headwater.runtime.plan_keys import key_text
 from headwater.runtime.recording import are_chronons, over_recorded
@@ -89,3 +90,40 @@ def test_wider_numbers_make_no_other_plan(types: tuple[str, str]):
         query = "SELECT MAX(c.v) AS v FROM s [RANGE 10 SLIDE 5] a, s [RANGE 3] c WHERE a.k = c.k GROUP BY a.k"
         plans.add(key_text(plan_query(plan(script + query), Settings()).plan).replace(type_, "NUMBER"))
     assert len(plans) == 1
+
+
+SLICES = """CREATE STREAM s (x INT, y INT, z STRING, ts BIGINT) ORDERED BY ts IN ORDER;
+    SELECT x, window_end, SUM(y) AS total FROM TUMBLE(s, DESCRIPTOR(ts), 10) GROUP BY x, window_end"""
+
+
+def nodes(made: Plan) -> set[str]:
+    return {type(node).__name__ for node in made.walk()}
+
+
+def test_how_a_plan_runs_is_decided_by_rules():
+    made = plan_query(plan(SLICES), Settings())
+    assert nodes(made.plan) - nodes(made.logical) == {"Granularity", "PreAggregate"}
+    assert {"early_windows", "partial_aggregates", "prune_columns"} <= {firing.rule for firing in made.firings}
+    physical = {rule.name for rule in PHYSICAL}
+    assert not physical & {firing.rule for firing in logical_only(made).firings}
+
+
+def test_physical_rules_are_switched_off_like_others():
+    for rule in ("early_windows", "partial_aggregates", "prune_columns"):
+        made = plan_query(plan(SLICES), Settings(without_rules=rule))
+        assert rule not in {firing.rule for firing in made.firings}
+    off = plan_query(plan(SLICES), Settings(without_rules=", ".join(rule.name for rule in PHYSICAL)))
+    assert off.plan == off.logical
+
+
+def test_a_plan_as_it_is_written_is_final_when_windows_end():
+    made = plan_query(plan(SLICES), Settings(optimizer="off"))
+    assert nodes(made.plan) - nodes(made.logical) == {"Granularity"}
+    assert [len(node.schema) for node in made.plan.walk() if isinstance(node, Source)] == [4]
+
+
+def test_a_recording_is_run_by_the_same_rules():
+    script = SLICES.replace("ORDERED BY ts IN ORDER", "ORDERED BY ts")
+    made = plan_query(over_recorded(plan(script), {"s": True}), Settings())
+    assert {"early_windows", "partial_aggregates"} <= {firing.rule for firing in made.firings}
+    assert "prune_columns" not in {firing.rule for firing in made.firings}, "what is recorded may be revised"
