@@ -237,7 +237,7 @@ def rows(page: str, first: str) -> list[tuple[str, ...]]:
 def told(rule: Rule) -> tuple[str, ...]:
     """A rule's row in the table of all."""
     condition = "" if rule.condition == "none" else rule.condition
-    return f"`{rule.name}`", "choice" if rule.choice else "law", f"`{rule.law}`", condition, rule.source
+    return f"`{rule.name}`", rule.kind, f"`{rule.law}`", condition, rule.source
 
 
 def test_every_rule_is_told_with_its_law():

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headwater.algebra.nodes import Plan, Source
-from headwater.backends.spark.native_parts import marked
+from headwater.backends.spark.native_parts import SparkRows
 from headwater.clock.guarantees import notices_of_query
 from headwater.clock.wall import VirtualClock, WallClock
 from headwater.created_functions import CreatesFunctions
@@ -26,6 +26,7 @@ from headwater.language.script import Query as BoundQuery
 from headwater.language.script import Script
 from headwater.language.system_views import comes_with, have_unit
 from headwater.optimizer.cost import Statistics
+from headwater.optimizer.plan_query import plan_query
 from headwater.query import Query, Run
 from headwater.query import Script as QueryScript
 from headwater.result import Result
@@ -34,7 +35,6 @@ from headwater.runtime.deployment import Running
 from headwater.runtime.explain import explain
 from headwater.runtime.inputs import Inputs
 from headwater.runtime.known_statistics import known_statistics
-from headwater.runtime.planning import runnable
 from headwater.runtime.progress import EngineProgress, engine_progress
 from headwater.runtime.progress_bar import ProgressBar
 from headwater.runtime.shown_queries import with_states
@@ -233,7 +233,9 @@ class Engine(CreatesFunctions):
         with self._lock:
             name = name or (query.name if query.named else self._free_name(query.name))
             known = self._known(query.plan, name)
-            plan, parts = marked(runnable(query.plan, query.settings, known), self._inputs.row_streams())
+            native = SparkRows(self._inputs.row_streams())
+            made = plan_query(query.plan, query.settings, statistics=known, native=native)
+            plan, parts = made.plan, made.parts
         with self._lock, self._loop.held():
             form, timestamps = query.form_in(sink), have_unit(self._catalog, _streams(plan))
             output = Output(name, plan.schema, query.speculative, timestamps, emission=form)
@@ -424,7 +426,7 @@ class Engine(CreatesFunctions):
         run = self._runs.get(request.name)
         is_kept = request.name in self._core.awaited or (run is not None and run.query.plan == request.plan)
         known = self._known(request.plan, request.name if is_kept else None)
-        streams = self._inputs.spark_streams(runnable(request.plan, settings, known))
+        streams = self._inputs.spark_streams(plan_query(request.plan, settings, statistics=known).plan)
         return explain(request, settings, statistics=known, streams=streams, clock=self._core.times.clock)
 
     def _drain(self) -> None:

@@ -7,7 +7,7 @@ from tests.clock.worlds import rules_of_sql, seen_of
 from headwater.clock.clock import Clock
 from headwater.clock.explain import explain_heartbeat
 from headwater.clock.guarantees import Lagging, blocking, notices_of_query, timeout_needed
-from headwater.clock.labels import Labeled
+from headwater.optimizer.physical.wait_labels import Labeled
 
 TWO = """
     CREATE STREAM temps (ts TIMESTAMP) ORDERED BY ts IN ORDER LAGS press BY AT MOST 5 SECONDS LATENCY 1 SECOND;

@@ -8,7 +8,7 @@ from headwater.algebra.nodes import Source
 from headwater.algebra.plan_text import print_plan
 from headwater.language.binder import bind_script
 from headwater.language.catalog import Stream
-from headwater.runtime.planning import over_recorded
+from headwater.runtime.recording import over_recorded
 from headwater.testing.plan_text import parse_plan
 
 

@@ -11,7 +11,7 @@ from headwater.algebra.nodes import Filter, Join
 from headwater.errors import HeadwaterError
 from headwater.expressions.rewrite import can_fail
 from headwater.language.binder import bind_script
-from headwater.runtime.planning import planned
+from headwater.optimizer.plan_query import plan_query
 from headwater.runtime.replay import replay
 
 DECLARED = "CREATE STREAM s (k INT, v STRING, w STRING); CREATE STREAM other (k INT, good BOOLEAN);"
@@ -91,7 +91,7 @@ def test_conditions_that_can_fail_stay_above_a_join():
     sql = "SELECT v FROM s JOIN other ON s.k = other.k WHERE good AND s.k > 1 AND CAST(v AS INT) > 1"
     script = bind_script(f"{DECLARED} {sql}")
     assert script.result is not None
-    plan = planned(script.result.plan, script.settings).plan
+    plan = plan_query(script.result.plan, script.settings).logical
     below = [f for node in plan.walk() if isinstance(node, Join) for f in node.walk() if isinstance(f, Filter)]
     assert below, "the others go to the sides"
     assert not any(can_fail(f.predicate) for f in below)

@@ -14,7 +14,7 @@ from headwater.model.delta import Delta
 from headwater.model.history import History
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
-from headwater.runtime.planning import planned
+from headwater.optimizer.plan_query import plan_query
 from headwater.runtime.stepping import by_hand
 from headwater.settings import Settings
 
@@ -56,7 +56,7 @@ def answer(sql: str, left: Arrivals, right: Arrivals, cuts: int, *, speculative:
     """What the query gives, run in ticks: (row, instant) -> copies."""
     query = bind_script(STREAMS + sql).result
     assert query is not None
-    runner = by_hand({"q": planned(query.plan, Settings()).plan}, speculative=speculative)
+    runner = by_hand({"q": plan_query(query.plan, Settings()).plan}, speculative=speculative)
     given = {"s": (LEFT, sorted(left)), "t": (RIGHT, sorted(right))}
     parts = []
     for tick in range(cuts):

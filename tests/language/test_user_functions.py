@@ -26,8 +26,8 @@ from headwater.model.delta import Delta
 from headwater.model.functions import UserFunction, import_path
 from headwater.model.time import INFINITY
 from headwater.model.types import parse_sql_type
+from headwater.optimizer.plan_query import plan_query
 from headwater.runtime.lower import lower
-from headwater.runtime.planning import planned
 from headwater.runtime.replay import load_script, replay
 from headwater.runtime.stepping import by_hand
 from headwater.settings import Settings
@@ -143,7 +143,7 @@ QUERIES = [
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_function_means_the_same_everywhere(query: str):
     script = bind_script(STREAMS + DECLARED + query)
-    for plan in (script.result.plan, planned(script.result.plan, script.settings).plan):
+    for plan in (script.result.plan, plan_query(script.result.plan, script.settings).plan):
         for seed in range(3):
             check_case(plan, streams(Dice(seed), plan), seed, thorough=False)
 
@@ -400,7 +400,7 @@ def test_an_aggregate_means_what_a_built_in_one_does(
     judged = with_built_in(plan, name.upper(), meaning)
     assert judged != plan
     monkeypatch.setattr(checks, "expected_histories", lambda _, cases: oracle.expected_histories(judged, cases))
-    for form in (plan, planned(plan, Settings()).plan):
+    for form in (plan, plan_query(plan, Settings()).plan):
         for seed in range(3):
             check_case(form, streams(Dice(seed), plan), seed, thorough=False)
 

@@ -13,6 +13,7 @@ from attrs import frozen
 
 from headwater.algebra.nodes import Plan
 from headwater.algebra.plan_text import print_plan
+from headwater.backends.spark.native_parts import SparkRows
 from headwater.optimizer.optimize import apply_rule, rules
 from headwater.optimizer.rule import Rule
 from headwater.testing.cases import fresh, scaled
@@ -57,7 +58,7 @@ PAIRS = [pair for path in sorted(HERE.glob("*.test")) for pair in read(path)]
 def test_the_rule_makes_the_plan(pair: Pair):
     before = parse_plan(pair.before)
     assert print_plan(before) == pair.before, "write the plan as it is printed"
-    after = apply_rule(RULES[pair.rule], before)
+    after = apply_rule(RULES[pair.rule], before, native=SparkRows())
     expected = pair.after if pair.changes else pair.before
     assert print_plan(after) == expected
 

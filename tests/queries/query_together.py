@@ -15,10 +15,10 @@ from headwater.model.delta import Delta
 from headwater.model.history import History
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
+from headwater.optimizer.plan_query import plan_query
 from headwater.runtime.executor import Executor
 from headwater.runtime.json_values import encoder
-from headwater.runtime.planning import are_chronons, over_recorded, planned
-from headwater.runtime.recording import Tick, read_recording
+from headwater.runtime.recording import Tick, are_chronons, over_recorded, read_recording
 from headwater.runtime.stepping import Stepped, StepRunner
 
 
@@ -54,7 +54,7 @@ def parts(*, batch: int | None, speculative: bool) -> Iterator[Part]:
         ticks = read_recording(recorded(case.streams, case.recording), schemas, batch=batch)
         chronons = {name: are_chronons(e for tick in ticks for e in tick.elements.get(name, ())) for name in schemas}
         part = Part(case, (), schemas, ticks)
-        plans = {q.name: planned(over_recorded(q.plan, chronons), script.settings).plan for q in queries(script)}
+        plans = {q.name: plan_query(over_recorded(q.plan, chronons), script.settings).plan for q in queries(script)}
         stepped = (Stepped(part.prefix + name, _renamed(p, part.prefix), speculative) for name, p in plans.items())
         yield evolve(part, stepped=tuple(stepped))
 

@@ -6,12 +6,12 @@ from collections import Counter
 
 import pyarrow as pa
 import pytest
-from headwater.language.expression_text import bind_text
 
 from headwater.algebra import nodes as n
 from headwater.errors import InputError
 from headwater.language.binder import bind_script
 from headwater.language.consistency import MIDDLE, STRONG, WEAK, Consistency, Level
+from headwater.language.expression_text import bind_text
 from headwater.language.introspection import Explain
 from headwater.model.delta import Delta
 from headwater.model.element import Stable
@@ -239,7 +239,7 @@ def test_explain_shows_what_waits_and_what_is_remembered():
     (asked,) = bind_script(f"{stream} {query}").answers
     assert isinstance(asked, Explain)
     shown = [line.strip("─└ ").partition("  ")[0] for line in explain(asked).partition("\n\n")[0].splitlines()]
-    assert shown[-4:-2] == ["block (for 5 SECONDS BY WALL CLOCK)", "finalize (remember 1 MINUTE BY WALL CLOCK)"]
+    assert shown[-3:-1] == ["block (for 5 SECONDS BY WALL CLOCK)", "finalize (remember 1 MINUTE BY WALL CLOCK)"]
 
 
 # -- changing --------------------------------------------------------------------------------------------------------

@@ -19,8 +19,9 @@ from headwater.model.history import History
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.operators.base import Step
-from headwater.runtime.early_windows import with_early_windows
-from headwater.runtime.pre_aggregation import with_partials
+from headwater.optimizer.optimize import apply_rule
+from headwater.optimizer.physical.early_windows import early_windows
+from headwater.optimizer.physical.partial_aggregates import partial_aggregates
 from headwater.runtime.replay import replay
 from headwater.runtime.stepping import by_hand
 from headwater.testing import plans
@@ -30,6 +31,15 @@ from headwater.testing.choices import Choices, Dice
 from headwater.testing.equivalence import check_equivalent
 from headwater.testing.generate import Case, StreamShape, streams
 from headwater.testing.plan_text import parse_plan
+
+
+def with_early_windows(plan: n.Plan) -> n.Plan:
+    return apply_rule(early_windows, plan)
+
+
+def with_partials(plan: n.Plan) -> n.Plan:
+    return apply_rule(partial_aggregates, plan)
+
 
 LONG = pa.int64()
 K = Schema.of(k="BIGINT")

@@ -9,8 +9,8 @@ import pytest
 from headwater.algebra.plan_text import print_plan
 from headwater.language.binder import bind_script
 from headwater.language.introspection import Explain, ExplainFormat, ExplainLevel
+from headwater.optimizer.plan_query import plan_query
 from headwater.runtime.explain import explain
-from headwater.runtime.planning import planned
 from headwater.settings import Settings
 from headwater.testing.plan_text import parse_plan
 
@@ -70,7 +70,7 @@ def test_the_plan_as_written_shares_what_is_written_twice():
 def test_the_text_can_be_parsed_again():
     request = asked(HIGHEST, format=ExplainFormat.TEXT)
     text = explain(request)
-    assert parse_plan(text) == planned(request.plan, Settings()).plan
+    assert parse_plan(text) == plan_query(request.plan, Settings()).logical
     written = explain(asked(HIGHEST, format=ExplainFormat.TEXT, level=ExplainLevel.LOGICAL))
     assert parse_plan(written) == request.plan
     assert written == print_plan(request.plan)

@@ -8,8 +8,9 @@ import headwater as hw
 from headwater.algebra import nodes as n
 from headwater.algebra.plan_text import print_plan
 from headwater.model.schema import Schema
-from headwater.runtime.memory_aware import held_back, only_time
-from headwater.runtime.planning import runnable
+from headwater.optimizer.optimize import apply_rule
+from headwater.optimizer.physical.memory_aware import memory_aware, only_time
+from headwater.optimizer.plan_query import plan_query
 from headwater.settings import Settings
 from headwater.testing.cases import fresh, scaled
 from headwater.testing.checks import check_cases
@@ -44,14 +45,14 @@ def test_inputs_of_a_proliferative_join_wait_for_the_streams_of_the_one_above():
     with hw.connect(runner="inprocess") as engine:
         engine.sql(STREAMS)
         written = engine.sql(QUERY).plan
-    assert awaited(runnable(written, Settings(memory_aware="on"))) == [("a", "b, c"), ("b", "a, c")]
-    assert awaited(runnable(written, Settings())) == []
+    assert awaited(plan_query(written, Settings(memory_aware="on")).plan) == [("a", "b, c"), ("b", "a, c")]
+    assert awaited(plan_query(written, Settings()).plan) == []
 
 
 def test_nothing_waits_where_less_comes_out_than_goes_in():
     few = n.Aggregate(n.TimeWindow(n.Source("s", K, chronons=True), 10, 10), ("k",), ())
-    assert held_back(few) == few
-    assert held_back(n.Source("s", K)) == n.Source("s", K)
+    assert apply_rule(memory_aware, few) == few
+    assert apply_rule(memory_aware, n.Source("s", K)) == n.Source("s", K)
 
 
 def test_it_can_be_written_and_read():

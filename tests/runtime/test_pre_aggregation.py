@@ -7,7 +7,6 @@ import random
 import pyarrow as pa
 import pytest
 from attrs import evolve
-from headwater.language.expression_text import bind_text
 
 from headwater.algebra.nodes import (
     Aggregate,
@@ -22,14 +21,21 @@ from headwater.algebra.nodes import (
 )
 from headwater.algebra.plan_text import print_plan
 from headwater.expressions.rewrite import column
+from headwater.language.expression_text import bind_text
 from headwater.model.schema import Schema
-from headwater.runtime.pre_aggregation import with_partials
+from headwater.optimizer.optimize import apply_rule
+from headwater.optimizer.physical.partial_aggregates import partial_aggregates
 from headwater.testing.cases import fresh, scaled
 from headwater.testing.checks import check_cases
 from headwater.testing.choices import Dice
 from headwater.testing.generate import Case, StreamShape, streams, whole
 from headwater.testing.oracle import expected_histories
 from headwater.testing.plan_text import parse_plan
+
+
+def with_partials(plan: Plan) -> Plan:
+    return apply_rule(partial_aggregates, plan)
+
 
 LONG, DECIMAL = pa.int64(), pa.decimal128(38, 2)
 SCHEMA = Schema.of(k="INT", name="STRING", v="INT", w="BIGINT", d=pa.decimal128(10, 2), p="BOOLEAN", x="DOUBLE")

@@ -14,7 +14,7 @@ from headwater.algebra.nodes import Plan, Project
 from headwater.model.delta import Delta
 from headwater.model.types import parse_sql_type
 from headwater.operators.rows.project import ProjectOperator
-from headwater.runtime.planning import runnable
+from headwater.optimizer.plan_query import plan_query
 from headwater.runtime.wider_plan import UnlikeError, check_wider
 
 TYPES = {
@@ -105,7 +105,7 @@ def planned(columns: str, expression: str) -> Plan:
     with hw.connect(runner="inprocess") as engine:
         engine.sql(f"CREATE STREAM r ({columns}) ORDERED BY at IN ORDER")
         query = engine.sql(f"SELECT {expression} AS y FROM r")
-        return runnable(query.plan, query.settings)
+        return plan_query(query.plan, query.settings).plan
 
 
 @pytest.mark.parametrize("expression", EXACT)
@@ -142,7 +142,7 @@ def test_a_condition_of_a_filter_and_of_a_join_is_looked_at_too():
             with hw.connect(runner="inprocess") as engine:
                 engine.sql(f"CREATE STREAM r ({columns}) ORDERED BY at IN ORDER")
                 query = engine.sql(sql)
-                plans.append(runnable(query.plan, query.settings))
+                plans.append(plan_query(query.plan, query.settings).plan)
         with pytest.raises(UnlikeError, match="between FLOAT and DOUBLE"):
             check_wider(*plans)
 

@@ -7,22 +7,23 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from headwater.language.expression_text import bind_text
 
 import headwater as hw
 from headwater.algebra import nodes as n
-from headwater.backends.spark.native_parts import NativePart, is_row_wise, is_stateless, marked
+from headwater.backends.spark.native_parts import NativePart, SparkRows, is_stateless
 from headwater.backends.spark.native_rows import native_rows
 from headwater.backends.spark.native_slices import Slices, can_pre_aggregate, native_meter, sliced_rows, slices_of
 from headwater.expressions.nodes import Expression
 from headwater.expressions.rewrite import typed_as
+from headwater.language.expression_text import bind_text
 from headwater.model.delta import Delta
 from headwater.model.schema import Field, Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.operators.aggregates.pre_aggregate import PreAggregateOperator
+from headwater.optimizer.physical.native_parts import Marked, is_row_wise, mark
+from headwater.optimizer.plan_query import plan_query
 from headwater.runtime.graph import Graph
 from headwater.runtime.lower import Lowering, lower
-from headwater.runtime.planning import runnable
 from headwater.runtime.reading import together
 from headwater.sources.base import Piece
 from headwater.sources.intake import Intake
@@ -35,6 +36,11 @@ from headwater.testing.shape import sources
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+def marked(plan: n.Plan, streams: list[str]) -> Marked:
+    return mark(plan, SparkRows(streams))
+
 
 # -- one batch --------------------------------------------------------------------------------------------------------
 
@@ -249,7 +255,7 @@ def planned(text: str) -> n.Plan:
         f"CREATE STREAM t ({COLUMNS_OF_T}) ORDERED BY ts IN ORDER; CREATE STREAM u ({COLUMNS_OF_T}) ORDERED BY ts IN ORDER"
     )
     query = engine.sql(text)
-    return runnable(query.plan, query.settings)
+    return plan_query(query.plan, query.settings).plan
 
 
 def test_a_part_hands_on_what_is_read():
@@ -277,7 +283,7 @@ def test_rows_that_are_only_counted_bring_their_narrowest_column():
     ],
 )
 def test_what_spark_does_not_compute(text: str):
-    assert not is_row_wise(parse_plan(text), ["s"])
+    assert not is_row_wise(parse_plan(text), SparkRows(), ["s"])
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -30,11 +30,14 @@ def _requests(script: Script, level: ExplainLevel, form: ExplainFormat, *, verbo
     return [Explain(q.name, q.plan, level, form, verbose, q.consistency, streams) for q in queries]
 
 
+_KINDS = {"choice": " (a choice: used where it is cheaper)", "physical": " (physical: how the chosen plan runs)"}
+
+
 def rules_text() -> str:
     """Every rule with its law, its condition and where it comes from."""
     lines = []
     for rule in rules():
-        lines += [f"{rule.name}{' (a choice: used where it is cheaper)' if rule.choice else ''}", f"    {rule.law}"]
+        lines += [f"{rule.name}{_KINDS.get(rule.kind, '')}", f"    {rule.law}"]
         lines += [f"    if {rule.condition}"] if rule.condition != "none" else []
         lines.append(f"    {rule.source}")
     return "\n".join(lines)

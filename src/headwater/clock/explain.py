@@ -8,11 +8,11 @@ from headwater.clock.bounds import Bounds
 from headwater.clock.clock import Clock
 from headwater.clock.domains import domains_of
 from headwater.clock.guarantees import notices_of_query, timeout_needed, told_by_source
-from headwater.clock.labels import Labeled, assign_labels
 from headwater.clock.relations import WALL
 from headwater.clock.rules import Rules, StreamRules
 from headwater.language.durations import shown_duration
 from headwater.model.time import BEGINNING, render
+from headwater.optimizer.physical.wait_labels import Labeled, assign_labels
 
 
 def explain_heartbeat(

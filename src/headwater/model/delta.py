@@ -159,6 +159,13 @@ class Delta:
     def with_columns(self, schema: Schema, columns: Sequence[pa.Array]) -> Delta:
         return Delta(schema, columns, self.start, self.end, self.weight)
 
+    def select(self, schema: Schema) -> Delta:
+        """The columns of these names, however these are spelled."""
+        if self.schema.names == schema.names:
+            return self
+        places = {name.casefold(): i for i, name in enumerate(self.schema.names)}
+        return self.with_columns(schema, [self.columns[places[name.casefold()]] for name in schema.names])
+
     def with_weight(self, weight: Int64Array) -> Delta:
         return Delta(self.schema, self.columns, self.start, self.end, weight)
 

@@ -10,6 +10,7 @@ from attrs import frozen
 from headwater.algebra import nodes as n
 from headwater.algebra.plan_text import print_plan
 from headwater.algebra.properties import properties, unbounded_state
+from headwater.expressions.text import to_text
 from headwater.model.durations import length
 from headwater.model.time import INFINITY, MICROSECONDS
 from headwater.optimizer.cost import Estimate, Estimates, Statistics, estimate
@@ -96,7 +97,7 @@ def figures_text(plan: n.Plan, reads: Mapping[str, Iterable[str]], statistics: S
     ``reads``: by stream, the columns of which a figure matters.
     """
     lines, guessed = [], []
-    filters = {node.predicate.sql for node in plan.walk() if isinstance(node, n.Filter)}
+    filters = {to_text(node.predicate) for node in plan.walk() if isinstance(node, n.Filter)}
     for stream, columns in reads.items():
         by_origin: dict[str, list[str]] = {}
         for kind in _FIGURES:

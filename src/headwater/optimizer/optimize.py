@@ -1,4 +1,5 @@
-"""The optimizer: first the laws that always help, to the end; then choices, as long as the plan becomes cheaper.
+"""The optimizer: first the laws that always help, to the end; then choices, as long as the plan becomes cheaper; at last,
+how the plan runs.
 
 Plans are immutable and equal plans are one, so a shared part is rewritten once and stays shared.
 """
@@ -8,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from time import perf_counter
 
-from attrs import field, frozen
+from attrs import Factory, evolve, field, frozen
 
 from headwater.algebra.nodes import Plan
+from headwater.expressions.nodes import Expression
+from headwater.model.schema import Schema
 from headwater.optimizer.cost import Estimator, Statistics
 from headwater.optimizer.estimation.estimates import Estimate
-from headwater.optimizer.phases import CHOICES, LAWS
-from headwater.optimizer.rule import Rule
+from headwater.optimizer.phases import CHOICES, LAWS, PHYSICAL
+from headwater.optimizer.rule import Native, Rule
 from headwater.optimizer.verify import Verifier
 
 _MOST_FIRINGS = 2000
@@ -41,11 +44,31 @@ class Optimized:
     firings: tuple[Firing, ...]
     seconds: dict[str, float]
     """Time spent in each rule that was tried."""
+    logical: Plan = Factory(lambda self: self.plan, takes_self=True)
+    """The plan that was chosen, before it was decided how it runs."""
+    parts: tuple[Plan, ...] = ()
+    """Parts of the plan that another engine may compute by itself."""
+
+
+class _Nothing:
+    """There is no other engine than Python."""
+
+    def has(self, stream: str) -> bool:
+        return False
+
+    def carries(self, schema: Schema) -> bool:
+        return False
+
+    def computes(self, scalar: Expression) -> bool:
+        return False
+
+
+PYTHON_ALONE: Native = _Nothing()
 
 
 def rules() -> list[Rule]:
     """All rules, in the order in which they are tried."""
-    return [*LAWS, *CHOICES]
+    return [*LAWS, *CHOICES, *PHYSICAL]
 
 
 def optimize(plan: Plan, *, statistics: Statistics | None = None, without: Iterable[str] = ()) -> Optimized:
@@ -63,15 +86,30 @@ def optimize(plan: Plan, *, statistics: Statistics | None = None, without: Itera
     return Optimized(best, tuple(work.firings), work.seconds)
 
 
-def apply_rule(rule: Rule, plan: Plan, *, statistics: Statistics | None = None) -> Plan:
+def make_physical(
+    made: Optimized,
+    *,
+    statistics: Statistics | None = None,
+    native: Native = PYTHON_ALONE,
+    without: Iterable[str] = (),
+) -> Optimized:
+    """How the plan that was chosen runs; see ``optimize``. ``native``: what is not left to Python."""
+    work = _Work(statistics or Statistics(), frozenset(without), native)
+    plan = work.physical(made.plan)
+    return evolve(made, plan=plan, firings=(*made.firings, *work.firings), seconds=made.seconds | work.seconds)
+
+
+def apply_rule(rule: Rule, plan: Plan, *, statistics: Statistics | None = None, native: Native = PYTHON_ALONE) -> Plan:
     """The plan after one rule alone: a law wherever it applies until it does no more, a choice once at every node."""
-    work = _Work(statistics or Statistics(), frozenset())
+    work = _Work(statistics or Statistics(), frozenset(), native)
+    if rule.whole:
+        return work.tried_whole(plan, rule)
     return work.tried_once(plan, rule, {}) if rule.choice else work.rewritten(plan, [rule])
 
 
 class _Work:
-    def __init__(self, statistics: Statistics, without: frozenset[str]) -> None:
-        self.without = without
+    def __init__(self, statistics: Statistics, without: frozenset[str], native: Native = PYTHON_ALONE) -> None:
+        self.without, self.native = without, native
         self._estimator = Estimator(statistics)
         self._verifier = Verifier()
         self.firings: list[Firing] = []
@@ -127,6 +165,19 @@ class _Work:
             self.firings.append(Firing(rule.name, plan, changed))
         self.seconds[rule.name] = self.seconds.get(rule.name, 0.0) + perf_counter() - began
         return changed
+
+    # -- how it runs -------------------------------------------------------------------------------------------------
+
+    def physical(self, plan: Plan) -> Plan:
+        for rule in PHYSICAL:
+            if rule.name not in self.without:
+                self._done = {}
+                plan = self.tried_whole(plan, rule) if rule.whole else self.rewritten(plan, [rule])
+        return plan
+
+    def tried_whole(self, plan: Plan, rule: Rule) -> Plan:
+        changed = self._try(rule, plan)
+        return plan if changed is None else changed
 
     # -- choices ----------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from headwater.optimizer.physical.early_windows import early_windows
+from headwater.optimizer.physical.memory_aware import memory_aware
+from headwater.optimizer.physical.native_parts import native_parts
+from headwater.optimizer.physical.order_columns import order_columns
+from headwater.optimizer.physical.partial_aggregates import partial_aggregates
+from headwater.optimizer.physical.prune_columns import prune_columns
 from headwater.optimizer.rule import Rule
 from headwater.optimizer.rules.aggregate_below_join import aggregate_below_join
 from headwater.optimizer.rules.anti_join_as_difference import anti_join_as_difference
@@ -67,3 +73,13 @@ CHOICES: tuple[Rule, ...] = (
     *(join_order, join_over_union, aggregate_below_join, place_coalesce),
 )
 """Laws that may help or not, as the cost model says."""
+
+PHYSICAL: tuple[Rule, ...] = (
+    early_windows,
+    memory_aware,
+    partial_aggregates,
+    order_columns,
+    prune_columns,
+    native_parts,
+)
+"""How the chosen plan runs: one after the other, each wherever it applies."""

@@ -46,7 +46,7 @@ from headwater.runtime.temporary import make_folder, remove_folder
 from headwater.runtime.tick import STEP_BYTES, Tick
 from headwater.runtime.wider_states import graphs_of, widened
 from headwater.sinks.diverted import deliver_diverted
-from headwater.sources.base import Piece, SparkBatch
+from headwater.sources.base import Piece, SparkBatch, Split
 from headwater.state.filesystem import Folder
 from headwater.state.store import FileStore
 
@@ -418,19 +418,19 @@ class Core:
         for delivery in deliveries:
             if delivery.rows is not None:
                 table = delivery.rows.toArrow().combine_chunks()
-                pieces: Iterable[Piece] = map(self.streams[delivery.stream].piece, table.to_batches())
+                batch: Iterable[Piece | Split] = map(self.streams[delivery.stream].piece, table.to_batches())
             else:
-                pieces = self.streams[delivery.stream].pieces(delivery.splits)
-            arrivals.append(self._read(job, delivery, pieces))
+                batch = delivery.splits
+            arrivals.append(self._read(job, delivery, batch))
         read = time.perf_counter() - began
         result = self._local.run(job, arrivals)
         result.phases["sources"] = result.phases.get("sources", 0.0) + read
         return result
 
-    def _read(self, job: TickJob, delivery: Delivery, pieces: Iterable[Piece]) -> tuple[Arrivals, SenderOutput]:
+    def _read(self, job: TickJob, delivery: Delivery, batch: Iterable[Piece | Split]) -> tuple[Arrivals, SenderOutput]:
         counted = SenderOutput()
         task = self.streams[delivery.stream]
-        return take_in(task, pieces, job.tick, job.layout, job.staging, counted), counted
+        return take_in(task, batch, job.tick, job.layout, job.staging, counted), counted
 
     def _next(self, job: TickJob, result: TickResult, deliveries: Sequence[Delivery]) -> Manifest:
         """The manifest of this tick."""

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from headwater.algebra.nodes import Plan, Source
 from headwater.algebra.plan_text import print_plan
-from headwater.backends.spark.native_parts import NativePart, chain, marked
+from headwater.backends.spark.native_parts import NativePart, SparkRows, chain
 from headwater.backends.spark.native_slices import Slices, slices_of
 from headwater.clock.clock import Clock
 from headwater.expressions.printing import quoted
@@ -18,13 +18,13 @@ from headwater.optimizer.cost import Statistics
 from headwater.optimizer.explain import figures_text, outline, steps, story
 from headwater.optimizer.optimize import Optimized
 from headwater.optimizer.outline import Box, as_json, as_mermaid, as_tree
+from headwater.optimizer.plan_query import logical_only, plan_query
 from headwater.runtime.explain_time import heartbeat_text
 from headwater.runtime.graph import Graph
 from headwater.runtime.known_statistics import declared_statistics
 from headwater.runtime.layout import cut as levels_of
 from headwater.runtime.lower import Lowering
 from headwater.runtime.plan_keys import read_columns
-from headwater.runtime.planning import deployed, planned
 from headwater.runtime.when_shown import when_shown
 from headwater.settings import Settings
 
@@ -44,35 +44,35 @@ def explain(
     """
     settings = settings or Settings()
     statistics = declared_statistics(request.streams) if statistics is None else statistics
-    made = planned(request.plan, settings, statistics=statistics)
+    made = plan_query(request.plan, settings, statistics=statistics, native=SparkRows(streams))
     if request.level is ExplainLevel.HEARTBEAT:
         aware = settings.memory_aware == "on"
-        text = heartbeat_text(request, made.plan, memory_aware=aware, statistics=statistics, clock=clock)
-        return f"{text}\n{_when_shown(request, made, settings)}"
-    plan = request.plan if request.level is ExplainLevel.LOGICAL else made.plan
+        text = heartbeat_text(request, made.logical, memory_aware=aware, statistics=statistics, clock=clock)
+        return f"{text}\n{_when_shown(request, made)}"
+    plan = request.plan if request.level is ExplainLevel.LOGICAL else made.logical
     if request.format is ExplainFormat.TEXT and request.level is not ExplainLevel.PHYSICAL:
         return print_plan(plan)
     if request.level is ExplainLevel.PHYSICAL:
-        plan = deployed(made.plan, settings, statistics)
         opens = request.emission == ON_START
-        root = physical(request.name, plan, consistency=request.consistency or STRONG, streams=streams, opens=opens)
+        root = physical(request.name, made, consistency=request.consistency or STRONG, opens=opens)
     else:
         root = outline(plan, statistics=statistics, verbose=request.verbose)
     text = _rendered(root, request, made, statistics)
     if request.format is not ExplainFormat.TREE or request.level is ExplainLevel.LOGICAL:
         return text
     known = figures_text(plan, read_columns(plan), statistics) if request.level is ExplainLevel.OPTIMIZED else []
-    return "\n".join([text, "", *known, _when_shown(request, made, settings)])
+    return "\n".join([text, "", *known, _when_shown(request, made)])
 
 
-def _when_shown(request: Explain, made: Optimized, settings: Settings) -> str:
+def _when_shown(request: Explain, made: Optimized) -> str:
     read = {node.name for node in made.plan.walk() if isinstance(node, Source)}
     timestamps = all(stream.has_unit for stream in request.streams if stream.name in read)
-    return when_shown(deployed(made.plan, settings), request.emission, request.consistency, timestamps=timestamps)
+    return when_shown(made.plan, request.emission, request.consistency, timestamps=timestamps)
 
 
 def _rendered(root: Box, request: Explain, made: Optimized, statistics: Statistics) -> str:
     told = request.verbose and request.level is not ExplainLevel.LOGICAL
+    made = made if request.level is ExplainLevel.PHYSICAL else logical_only(made)
     match request.format:
         case ExplainFormat.JSON:
             more = {"rules": steps(made)} if told else {}
@@ -89,20 +89,13 @@ def _rendered(root: Box, request: Explain, made: Optimized, statistics: Statisti
 # -- the operators that run -------------------------------------------------------------------------------------------
 
 
-def physical(
-    name: str,
-    plan: Plan,
-    *,
-    consistency: Consistency = STRONG,
-    streams: Collection[str] | None = None,
-    opens: bool = False,
-) -> Box:
+def physical(name: str, made: Optimized, *, consistency: Consistency = STRONG, opens: bool = False) -> Box:
     """The operators of one query, and where each of them runs; what it computes once and uses twice is one box.
 
     What is native runs in Spark itself, the rest in Python: with the source, or in a stage, after rows went to their shards.
     """
-    read = {node.name for node in plan.walk() if isinstance(node, Source)}
-    plan, parts = marked(plan, [stream for stream in read if streams is None or stream in streams])
+    plan, parts = made.plan, made.parts
+    declared = {node.name: node.schema for node in made.logical.walk() if isinstance(node, Source)}
     graph = Graph()
     lowering = Lowering(graph)
     lowering.add_query(name, plan, consistency=consistency, opens=opens)
@@ -112,7 +105,10 @@ def physical(
     done: dict[int, Box] = {}
     for node in graph.nodes:
         if node.operator is None:
-            done[node.id] = Box(node.id, f"source {node.source}", (("runs", "where the data comes in"),))
+            facts = [("runs", "where the data comes in")]
+            if node.source is not None and len(node.schema) < len(declared[node.source]):
+                facts.append(("reads", ", ".join(node.schema.names)))
+            done[node.id] = Box(node.id, f"source {node.source}", tuple(facts))
             continue
         level = layout.level_of[node.id]
         runs = "Spark" if node.id in native else f"Python, stage {level}" if level else "Python"

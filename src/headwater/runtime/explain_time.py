@@ -7,8 +7,8 @@ from headwater.clock.clock import Clock
 from headwater.clock.explain import explain_heartbeat
 from headwater.clock.rules import rules_of
 from headwater.language.introspection import Explain
-from headwater.optimizer.cost import Statistics
-from headwater.runtime.memory_aware import labeled
+from headwater.optimizer.cost import Statistics, estimate
+from headwater.optimizer.physical.memory_aware import labeled
 
 
 def heartbeat_text(
@@ -24,4 +24,6 @@ def heartbeat_text(
     running = clock if clock is not None and all(name in clock.progress for name in names) else None
     rules = running.rules if running is not None else rules_of(request.streams)  # nobody reads some of them yet
     links = None if memory_aware else {}
-    return explain_heartbeat(rules, names, running, plan=labeled(plan, statistics), links=links)
+    estimates = estimate(plan, statistics)
+    tree = labeled(plan, lambda node: estimates[node].rate)
+    return explain_heartbeat(rules, names, running, plan=tree, links=links)

@@ -89,6 +89,10 @@ class Graph:
         """The streams it reads, each once."""
         return tuple(dict.fromkeys(node.source for node in self.nodes if node.source is not None))
 
+    def columns(self, stream: str) -> frozenset[str]:
+        """What is read of a stream."""
+        return frozenset(name for node in self.nodes if node.source == stream for name in node.schema.names)
+
     def whose(self, node: int) -> str:
         """The queries that are computed from a node, as a text that names them."""
         names = [f'"{query}"' for query in self.queries if node in self.below(query)]

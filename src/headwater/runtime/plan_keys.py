@@ -27,27 +27,6 @@ def plan_key(plan: n.Plan, known: dict[n.Plan, str]) -> str:
     return identity(narrow(plan), known)
 
 
-def in_one_order(plan: n.Plan) -> n.Plan:
-    """Columns that are found by their names, in the order of these: it says nothing of how streams are declared."""
-    done: dict[n.Plan, n.Plan] = {}
-    for node in plan.walk():
-        below = [done[child] for child in node.inputs]
-        if isinstance(node, n.Project | n.Aggregate):
-            below = [_sorted(child) for child in below]
-        done[node] = node.with_new_inputs(below)
-    return done[plan]
-
-
-def _sorted(plan: n.Plan) -> n.Plan:
-    """For a reader that goes by names."""
-    match plan:
-        case n.Project(expressions=expressions):
-            return evolve(plan, expressions=tuple(sorted(expressions, key=lambda named: named[0])))
-        case n.Filter() | n.Join():
-            return plan.with_new_inputs(map(_sorted, plan.inputs))
-    return plan
-
-
 def read_columns(plan: n.Plan) -> dict[str, dict[str, str]]:
     """By stream: what a plan reads of it, with the types, for messages."""
     found: dict[str, dict[str, str]] = {}

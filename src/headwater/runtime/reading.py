@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import pyarrow as pa
 from attrs import frozen
 
 from headwater.clock.seen import Seen
+from headwater.errors import StreamError
 from headwater.language.catalog import Stream
 from headwater.language.changes import CHANGED
 from headwater.language.put_aside import BAD, BAD_SCHEMA, LATE
@@ -67,10 +68,23 @@ class StreamTask:
             case time:
                 return f'"{time.casefold()}", {kind}'
 
-    def pieces(self, splits: Sequence[Split]) -> Iterable[Piece]:
+    def read(self, split: Split, columns: Collection[str] | None, frontier: int, now: int) -> list[Taken] | None:
+        """The rows of a split, of which only these columns are wanted.
+
+        None: rows are late or malformed, of which columns were left out; but they are told of, and kept, whole.
+        """
         assert self.reader is not None, "a source of rows has no splits"
-        for split in splits:
-            yield from self.reader.read(split)
+        taken, narrow = list[Taken](), False
+        try:
+            for piece in self.reader.read(split, columns):
+                narrow = narrow or bool(piece.left_out)
+                taken.append(self.intake.take(piece, frontier, now))
+        except StreamError:
+            if not narrow:
+                raise
+            return None
+        apart = any(part.late.num_rows or len(part.bad.reason) for part in taken)
+        return None if narrow and apart else taken
 
     def piece(self, rows: pa.RecordBatch) -> Piece:
         """Rows that Spark has read."""
@@ -78,12 +92,17 @@ class StreamTask:
 
 
 def take_in(
-    task: StreamTask, pieces: Iterable[Piece], tick: Tick, layout: Layout, staging: str, out: SenderOutput
+    task: StreamTask, batch: Iterable[Piece | Split], tick: Tick, layout: Layout, staging: str, out: SenderOutput
 ) -> Arrivals:
-    """All pieces of one stream that one sender has. Counts go into ``out``, and what nobody reads is put aside there."""
+    """All that one sender has of one stream: rows, and splits that it reads, of which only the columns that queries want.
+
+    Counts go into ``out``, and late and malformed rows that nobody reads are put aside there.
+    """
     frontier = tick.frontier(task.stream)
-    taken = [task.intake.take(piece, frontier, tick.now) for piece in pieces]
-    deltas = {task.stream: Delta.concat(task.intake.schema, [t.delta for t in taken])}
+    wanted = task.intake.wanted(layout.graph.columns(task.stream))
+    taken = list(_taken(task, batch, wanted, frontier, tick.now))
+    read = Schema(tuple(f for f in task.intake.schema if wanted is None or f.name in wanted))
+    deltas = {task.stream: Delta.concat(read, [t.delta.select(read) for t in taken])}
     seen = together([s for t in taken for s in t.seen])
     out.rows[task.stream] = len(deltas[task.stream])
     if len(deltas[task.stream]) and is_sampled(tick.number):
@@ -97,25 +116,36 @@ def take_in(
         rows = _apart(kind, taken, schema)
         if not rows.num_rows:
             continue
-        read_as = _read_as(layout, tick, stream, schema)
-        if read_as is not None and frontier < INFINITY:
-            deltas[stream] = as_delta(read_as, rows.rename_columns(list(read_as.names)), frontier)
+        if _is_read(layout, tick, stream, schema) and frontier < INFINITY:
+            deltas[stream] = as_delta(schema, rows, frontier)
         else:
             staged = stage_table(pa.Table.from_batches([rows]), staging)
             out.diverted.setdefault(stream, []).append(staged)
     return Arrivals(deltas, {task.stream: seen})
 
 
-def _read_as(layout: Layout, tick: Tick, stream: str, schema: Schema) -> Schema | None:
-    """With which columns queries read what is diverted; None: none does, or something else has that name."""
-    if stream not in tick.follows:
-        return None
-    read = (node.schema for node in layout.graph.nodes if node.source == stream)
-    return next((s for s in read if _shape(s) == _shape(schema)), None)
+def _taken(
+    task: StreamTask, batch: Iterable[Piece | Split], columns: Collection[str] | None, frontier: int, now: int
+) -> Iterator[Taken]:
+    for part in batch:
+        if isinstance(part, Piece):
+            yield task.intake.take(part, frontier, now)
+            continue
+        found = task.read(part, columns, frontier, now)
+        if found is None:
+            columns = None  # where one split has late rows, others are likely to have some, too
+            found = task.read(part, None, frontier, now)
+        yield from found or ()
 
 
-def _shape(schema: Schema) -> list[tuple[str, pa.DataType]]:
-    return [(field.name.casefold(), field.type) for field in schema]
+def _is_read(layout: Layout, tick: Tick, stream: str, schema: Schema) -> bool:
+    """Do queries read what is diverted? Not if something else has that name."""
+    read = [node.schema for node in layout.graph.nodes if node.source == stream]
+    return stream in tick.follows and bool(read) and all(_shape(part) <= _shape(schema) for part in read)
+
+
+def _shape(schema: Schema) -> set[tuple[str, pa.DataType]]:
+    return {(field.name.casefold(), field.type) for field in schema}
 
 
 def _apart(kind: str, taken: Sequence[Taken], schema: Schema) -> pa.RecordBatch:

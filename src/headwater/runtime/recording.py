@@ -12,6 +12,7 @@ from typing import Any
 
 from attrs import define, field
 
+from headwater.algebra.nodes import Plan, Source
 from headwater.errors import HeadwaterError, InputError
 from headwater.model.delta import Delta
 from headwater.model.element import Adjust, Insert, Stable
@@ -231,3 +232,23 @@ def _did_you_mean(word: str, candidates: Iterable[str]) -> str:
 
 def _a(kind: str) -> str:
     return f"an {kind}" if kind[0] in "ai" else f"a {kind}"
+
+
+# -- plans over recordings --------------------------------------------------------------------------------------------
+
+
+def are_chronons(elements: Iterable[Insert | Adjust]) -> bool:
+    """Does a recorded stream have only elements of one instant?"""
+    return all(isinstance(e, Insert) and e.end == e.start + 1 for e in elements)
+
+
+def over_recorded(plan: Plan, chronons: Mapping[str, bool]) -> Plan:
+    """The plan over streams as they were recorded, whatever their declarations let expect. Anything may be revised."""
+    done: dict[Plan, Plan] = {}
+    for node in plan.walk():
+        if isinstance(node, Source):
+            recorded = Source(node.name, node.columns, chronons=chronons[node.name], unordered=node.unordered)
+            done[node] = recorded
+        else:
+            done[node] = node.with_new_inputs(done[child] for child in node.inputs)
+    return done[plan]

@@ -29,13 +29,12 @@ from headwater.model.history import History
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.operators.base import Step
-from headwater.runtime.early_windows import with_early_windows
+from headwater.optimizer.plan_query import plan_query
 from headwater.runtime.executor import Executor
 from headwater.runtime.explain import explain
 from headwater.runtime.json_values import encoder
 from headwater.runtime.known_statistics import declared_statistics
-from headwater.runtime.planning import are_chronons, over_recorded, planned
-from headwater.runtime.recording import Tick, read_recording
+from headwater.runtime.recording import Tick, are_chronons, over_recorded, read_recording
 from headwater.runtime.stepping import Stepped, StepRunner
 from headwater.settings import Settings
 
@@ -97,10 +96,9 @@ def replay(
     outputs = [_Output(q.name, q.plan.schema) for q in queries]
     chronons = {name: are_chronons(e for tick in ticks for e in tick.elements.get(name, ())) for name in schemas}
     known = declared_statistics(s for s in script.catalog if isinstance(s, Stream))
-    optimized = {
-        q.name: planned(over_recorded(q.plan, chronons), script.settings, statistics=known).plan for q in queries
+    plans = {
+        q.name: plan_query(over_recorded(q.plan, chronons), script.settings, statistics=known).plan for q in queries
     }
-    plans = {name: with_early_windows(plan) for name, plan in optimized.items()}
     stepped = [
         Stepped(q.name, plans[q.name], consistency=_level(q, consistency), opens=_opens(q, emit)) for q in queries
     ]

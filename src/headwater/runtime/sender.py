@@ -102,7 +102,8 @@ def _made(
             made[i] = given[i]
             continue
         if node.source is not None:
-            made[i] = deltas.get(node.source, Delta.empty(node.schema))
+            came = deltas.get(node.source)
+            made[i] = Delta.empty(node.schema) if came is None else came.select(node.schema)
             continue
         assert node.operator is not None
         inputs = tuple(made[child] for child in node.inputs)

@@ -7,7 +7,7 @@ No file is written for a tick without rows, and no row among the answers says an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import pyarrow as pa
 
@@ -27,11 +27,11 @@ class StableReader(Reader):
     def __init__(self, files: Reader) -> None:
         self._files = files
 
-    def read(self, split: Split) -> Iterator[Piece]:
+    def read(self, split: Split, columns: Collection[str] | None = None) -> Iterator[Piece]:
         if STABLE in split:
             yield Piece(pa.RecordBatch.from_pylist([], schema=pa.schema([])), promise=split[STABLE])
         else:
-            yield from self._files.read(split)
+            yield from self._files.read(split, columns)
 
 
 def stable_point(path: str, *, timestamps: bool) -> int | None:

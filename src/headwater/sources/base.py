@@ -9,7 +9,7 @@ replay and rate limits.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pyarrow as pa
@@ -54,6 +54,8 @@ class Piece(NamedTuple):
     """The number of the first row, where rows are counted: those that are pushed by hand."""
     missing: tuple[tuple[str, str], ...] = ()
     """Columns that are NULL because they are not there, each with the one that may have been meant, "" if none."""
+    left_out: frozenset[str] = frozenset()
+    """Declared columns that are there and were not read, because nobody wants them."""
 
 
 class Span(NamedTuple):
@@ -75,8 +77,12 @@ class Reader(ABC):
     """Reads splits, in a task or in the driver. Picklable, without Spark. Never turns what it cannot read into NULL."""
 
     @abstractmethod
-    def read(self, split: Split) -> Iterator[Piece]:
-        """The rows of one split in moderate batches (about 100,000 rows)."""
+    def read(self, split: Split, columns: Collection[str] | None = None) -> Iterator[Piece]:
+        """The rows of one split in moderate batches (about 100,000 rows).
+
+        ``columns``: the declared ones that somebody wants; None: all. Others may be left out where none of their values
+        could make a row malformed (``can_leave_out``). So a text is read whole: whoever wants it, it is judged.
+        """
 
 
 class Parser(ABC):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
@@ -62,7 +62,7 @@ class CsvReader(Reader):
     optional: Schema = NO_COLUMNS
     """Columns that a header may have besides the declared ones."""
 
-    def read(self, split: Split) -> Iterator[Piece]:
+    def read(self, split: Split, columns: Collection[str] | None = None) -> Iterator[Piece]:
         return as_far_as_whole(split["path"], self.text.schema, self._pieces(split))
 
     def _pieces(self, split: Split) -> Iterator[Piece]:

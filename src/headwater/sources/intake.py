@@ -7,6 +7,7 @@ their time was final are late, rows that are not what is declared are bad; both 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
@@ -107,6 +108,8 @@ class Intake:
 
         Raises ``StreamError`` BAD_ROW or LATE_ROW where the policy is to fail.
         """
+        if piece.left_out:
+            return self._without(piece.left_out).take(piece._replace(left_out=frozenset()), frontier, now)
         found, bad = self._judged(piece, now)
         bad = all_bad_rows([piece.bad, bad])
         if self.bad == "fail" and len(bad.reason):
@@ -127,6 +130,22 @@ class Intake:
         bad = self._judged(piece, 0)[1] if self.bad == "fail" else None
         if bad is not None:
             raise bad_row_error(self.stream, bad)
+
+    # -- columns that nobody reads -----------------------------------------------------------------------------------
+
+    def wanted(self, read: Collection[str]) -> frozenset[str] | None:
+        """The columns that are needed where only these are read, with those that place a row in time; None: all are.
+
+        A row that is changed later, or that comes in another clothing, is compared as a whole.
+        """
+        if self.events is not None or (self.time is None and not self.arrival):
+            return None
+        needed = {*read, *self._required, ARRIVED, ORIGINAL}
+        found = frozenset(name for name in self.schema.names if name in needed)
+        return found if 0 < len(found) < len(self.schema) else None
+
+    def _without(self, columns: Collection[str]) -> Intake:
+        return evolve(self, schema=Schema(tuple(f for f in self.schema if f.name not in columns)))
 
     # -- columns and times -------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
@@ -47,7 +47,7 @@ class JsonFormat(FileFormat):
 class JsonReader(Reader):
     text: JsonText
 
-    def read(self, split: Split) -> Iterator[Piece]:
+    def read(self, split: Split, columns: Collection[str] | None = None) -> Iterator[Piece]:
         return as_far_as_whole(split["path"], self.text.schema, self._pieces(split))
 
     def _pieces(self, split: Split) -> Iterator[Piece]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from headwater.model.time import INFINITY
 from headwater.sources.base import Malformed, Piece, Polled, Reader, Source, Split
 from headwater.sources.conform import UnfitError, find_column
 from headwater.sources.file_system import open_file
+from headwater.sources.left_out import can_leave_out
 
 _PROMISE, _PARTITION = b"headwater.promise", b"headwater.partition"
 ELEMENTS = element_columns(timestamps=False)
@@ -31,17 +32,25 @@ _HINT = "Push an Arrow table, a DataFrame, or a list of dicts or tuples."
 class MemoryReader(Reader):
     """Reads what was pushed at once."""
 
-    def read(self, split: Split) -> Iterator[Piece]:
+    schema: Schema
+
+    def read(self, split: Split, columns: Collection[str] | None = None) -> Iterator[Piece]:
         with pa.ipc.open_file(open_file(split["path"])) as file:
+            there = file.schema
+        left_out = can_leave_out(there, self.schema, columns)
+        read = [place for place, name in enumerate(there.names) if name not in left_out.values()]
+        options = pa.ipc.IpcReadOptions(included_fields=read)
+        with pa.ipc.open_file(open_file(split["path"]), options=options) as file:
             kept = file.schema.metadata or {}
             promise = int(kept[_PROMISE]) if _PROMISE in kept else None
             partition = kept.get(_PARTITION, b"").decode()
             where = f"push {int(Path(split['path']).stem)}"
-            plain = file.schema.remove_metadata()
+            plain = pa.schema([there.field(place) for place in read])
+            about = {"partition": partition, "where": where, "promise": promise, "left_out": frozenset(left_out)}
             if file.num_record_batches == 0:
-                yield Piece(pa.RecordBatch.from_pylist([], schema=plain), None, partition, where, promise)
+                yield Piece(pa.RecordBatch.from_pylist([], schema=plain), **about)
             for i in range(file.num_record_batches):
-                yield Piece(file.get_batch(i).replace_schema_metadata(None), None, partition, where, promise)
+                yield Piece(file.get_batch(i).replace_schema_metadata(None), **about)
 
 
 class MemorySource(Source):
@@ -69,7 +78,7 @@ class MemorySource(Source):
         optional: Schema = ELEMENTS,
     ) -> None:
         self.schema, self.malformed, self.optional = schema, malformed, optional
-        self.reader = MemoryReader()
+        self.reader = MemoryReader(schema)
         self.durable = folder is not None
         if folder is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="headwater-memory-", ignore_cleanup_errors=True)

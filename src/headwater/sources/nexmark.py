@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from attrs import frozen
 
@@ -12,6 +12,7 @@ from headwater.model.schema import Schema
 from headwater.sources.base import Piece, Reader, Split
 from headwater.sources.conform import UnfitError, convert
 from headwater.sources.generated import GeneratedSource
+from headwater.sources.left_out import can_leave_out
 from headwater.sources.nexmark_generator import NEXMARK_SCHEMAS, NexmarkGenerator
 
 _PIECE = 100_000
@@ -24,12 +25,20 @@ class NexmarkReader(Reader):
     generator: NexmarkGenerator
     columns: Schema
     """The generated columns that are declared, with their own types."""
+    declared: Schema
+    """The same, as they are declared."""
 
-    def read(self, split: Split) -> Iterator[Piece]:
+    def read(self, split: Split, columns: Collection[str] | None = None) -> Iterator[Piece]:
         first, last = split["from"], split["to"]
+        made_up = self.columns.to_arrow()
+        left_out = can_leave_out(
+            made_up, self.declared, columns, is_never_null=lambda place: not made_up.field(place).nullable
+        )
+        made = self.columns.select([name for name in self.columns.names if name not in left_out.values()])
         for start in range(first, last, _PIECE):
             stop = min(start + _PIECE, last)
-            yield Piece(self.generator.batch(start, stop, self.columns), where=f"events {start} to {stop}")
+            batch, where = self.generator.batch(start, stop, made), f"events {start} to {stop}"
+            yield Piece(batch, where=where, left_out=frozenset(left_out))
 
 
 class NexmarkSource(GeneratedSource):
@@ -52,7 +61,7 @@ class NexmarkSource(GeneratedSource):
         self.schema, self.generator = schema, generator
         self.rate, self.paced, self.rows_per_tick, self.wall_clock = generator.rate, paced, rows_per_tick, wall_clock
         self.finite, self.since = generator.events is not None, since
-        self.reader = NexmarkReader(generator, _generated_columns(generator.kind, schema))
+        self.reader = NexmarkReader(generator, _generated_columns(generator.kind, schema), schema)
 
     @property
     def numbers(self) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
@@ -15,6 +15,7 @@ from headwater.sources.base import Piece, Reader, Split
 from headwater.sources.conform import UnfitError, find_columns, missing_columns
 from headwater.sources.file_formats import NO_COLUMNS, FileFormat
 from headwater.sources.file_system import open_file
+from headwater.sources.left_out import can_leave_out
 from headwater.sources.malformed import unreadable
 
 if TYPE_CHECKING:
@@ -62,14 +63,19 @@ class ParquetReader(Reader):
     schema: Schema
     optional: Schema = NO_COLUMNS
 
-    def read(self, split: Split) -> Iterator[Piece]:
+    def read(self, split: Split, columns: Collection[str] | None = None) -> Iterator[Piece]:
         path = split["path"]
         empty = pa.RecordBatch.from_pylist([], schema=self.schema.to_arrow())
         try:
             file = pq.ParquetFile(open_file(path))
+            groups = range(split.get("start", 0), split.get("end", file.num_row_groups))
             names = file.schema_arrow.names
-            columns = [names[place] for place in find_columns(names, self.schema, required=()) if place >= 0]
-            columns += [name for name in self.optional.names if name in names]
+            read = [names[place] for place in find_columns(names, self.schema, required=()) if place >= 0]
+            read += [name for name in self.optional.names if name in names]
+            left_out = can_leave_out(
+                file.schema_arrow, self.schema, columns, is_never_null=lambda place: _is_never_null(file, place, groups)
+            )
+            read = [name for name in read if name not in left_out.values()]
         except UnfitError as problem:
             yield Piece(empty, unreadable(path, str(problem)), where=path)
             return
@@ -77,10 +83,9 @@ class ParquetReader(Reader):
             yield Piece(empty, unreadable(path, f"this is no parquet file: {_first_line(problem)}"), where=path)
             return
         missing = tuple(missing_columns(names, self.schema).items())
-        groups = range(split.get("start", 0), split.get("end", file.num_row_groups))
         try:
-            for batch in file.iter_batches(BATCH_ROWS, groups, columns, use_threads=False):
-                yield Piece(batch, where=path, missing=missing)
+            for batch in file.iter_batches(BATCH_ROWS, groups, read, use_threads=False):
+                yield Piece(batch, where=path, missing=missing, left_out=frozenset(left_out))
         except (pa.ArrowException, OSError) as problem:
             # The rows before the damage are given out; all the rest is one bad row.
             yield Piece(empty, unreadable(path, f"the file is damaged: {_first_line(problem)}"), where=path)
@@ -92,6 +97,18 @@ def read_metadata(path: str) -> pq.FileMetaData | None:
             return pq.read_metadata(file)
     except (pa.ArrowException, InputError):
         return None
+
+
+def _is_never_null(file: pq.ParquetFile, place: int, groups: range) -> bool:
+    """Do the footers of the row groups say so?"""
+    field = file.schema_arrow.field(place)
+    if not field.nullable:
+        return True
+    leaf = next((i for i, path in enumerate(file.schema.names) if path == field.name), None)
+    if leaf is None or pa.types.is_nested(field.type):
+        return False
+    told = (file.metadata.row_group(group).column(leaf).statistics for group in groups)
+    return all(s is not None and s.has_null_count and s.null_count == 0 for s in told)
 
 
 def _first_line(problem: Exception) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +23,7 @@ class RateReader(Reader):
     schema: Schema
     rate: int
 
-    def read(self, split: Split) -> Iterator[Piece]:
+    def read(self, split: Split, columns: Collection[str] | None = None) -> Iterator[Piece]:
         for start in range(split["from"], split["to"], _PIECE):
             value = np.arange(start, min(start + _PIECE, split["to"]), dtype=np.int64)
             timestamp = pa.array(split["began"] + value * 1_000_000 // self.rate).cast(pa.timestamp("us"))

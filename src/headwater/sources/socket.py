@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -44,7 +44,7 @@ class LineParser(Parser, Reader):
             found = self.text.parse(block)
         return self._piece(found)
 
-    def read(self, split: Split) -> Iterator[Piece]:
+    def read(self, split: Split, columns: Collection[str] | None = None) -> Iterator[Piece]:
         yield self.parse(pa.RecordBatch.from_arrays([pa.array(split["lines"], pa.string())], names=["value"]))
 
     def _piece(self, found: ParsedText) -> Piece:

@@ -32,7 +32,7 @@ from headwater.algebra.nodes import (
 )
 from headwater.model.schema import Field, Schema
 from headwater.model.time import INFINITY
-from headwater.runtime.memory_aware import only_time
+from headwater.optimizer.physical.memory_aware import only_time
 from headwater.testing import plans
 from headwater.testing.checks import CheckError, check_case, check_cases
 from headwater.testing.choices import Choices, Dice

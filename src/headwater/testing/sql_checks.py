@@ -14,9 +14,11 @@ from headwater.errors import HeadwaterError
 from headwater.language.binder import bind_script
 from headwater.model.delta import Delta
 from headwater.model.history import History, freeze
-from headwater.optimizer.optimize import optimize
+from headwater.optimizer.plan_query import plan_query
+from headwater.settings import Settings
 from headwater.testing.checks import CheckError, check_cases
 from headwater.testing.choices import Dice
+from headwater.testing.equivalence import as_read
 from headwater.testing.generate import Case, Streams, streams, whole
 from headwater.testing.oracle import expected_histories
 from headwater.testing.random_sql import RandomSql, Windowed, random_sql
@@ -52,18 +54,18 @@ def bound(sql: RandomSql) -> Plan:
 
 def variants(plan: Plan) -> Iterator[tuple[str, Plan]]:
     """The plan optimized, and optimized without each of the rules that took part; each different plan once."""
-    best = optimize(plan)
+    best = plan_query(plan, Settings())
     seen = {plan, best.plan}
     yield "optimized", best.plan
     for rule in dict.fromkeys(f.rule for f in best.firings):
-        other = optimize(plan, without=[rule]).plan
+        other = plan_query(plan, Settings(without_rules=rule)).plan
         if other not in seen:
             seen.add(other)
             yield f"without {rule}", other
 
 
 def _check_variant(name: str, plan: Plan, inputs: Sequence[Inputs], expected: Sequence[History]) -> None:
-    needed = [{s.name: one[s.name] for s in sources(plan)} for one in inputs]
+    needed = [{s.name: one[s.name].select(s.schema) for s in sources(plan)} for one in inputs]
     for found, right in zip(expected_histories(plan, needed), expected, strict=True):
         if found != right:
             raise CheckError(f"{name}:\n{print_plan(plan)}\ngives {found}\ninstead of {right}")
@@ -71,9 +73,8 @@ def _check_variant(name: str, plan: Plan, inputs: Sequence[Inputs], expected: Se
 
 def _check_run(plan: Plan, given: Sequence[Streams], seed: int) -> None:
     """The operators, over the plan as it is written and over the optimized one."""
-    for its in (plan, optimize(plan).plan):
-        names = [s.name for s in sources(its)]
-        check_cases([Case(its, {n: one[n] for n in names}, seed + i) for i, one in enumerate(given)])
+    for its in (plan, plan_query(plan, Settings()).plan):
+        check_cases([Case(its, as_read(one, plan, its), seed + i) for i, one in enumerate(given)])
 
 
 # -- DuckDB ---------------------------------------------------------------------------------------------------------

@@ -123,6 +123,9 @@ class Stamp(_Refreshed):
     words = ("stamp",)
     keeper = "an INTERNAL window"
 
+    def reads(self, wanted: frozenset[str]) -> tuple[frozenset[str], ...]:
+        return (wanted - {self.column},)
+
     def line(self) -> str:
         return f"stamp {quoted(self.column)}"
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from headwater.algebra.nodes import Plan
-from headwater.backends.spark.native_parts import NativePart
+from headwater.backends.spark.native_parts import SPARK, NativePart
 from headwater.backends.spark.native_rows import KEPT, SEEN, BatchText, selected
 from headwater.backends.spark.session import suits
 from headwater.clock.seen import Seen
@@ -47,7 +47,7 @@ def answers(batch: SparkBatch, task: StreamTask, job: TickJob, queries: Sequence
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
-    if not suits(batch.frame.sparkSession):
+    if not SPARK.carries(task.intake.schema) or not suits(batch.frame.sparkSession):
         return None
     several = len(queries) > 1 and batch.span is None
     try:

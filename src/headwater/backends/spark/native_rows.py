@@ -15,7 +15,7 @@ import pyarrow as pa
 from attrs import frozen
 
 from headwater.algebra import nodes as n
-from headwater.backends.spark.native_parts import CARRIED, NativePart
+from headwater.backends.spark.native_parts import CARRIED, SPARK, NativePart
 from headwater.backends.spark.session import suits
 from headwater.clock.seen import Seen
 from headwater.expressions.nodes import Expression
@@ -112,7 +112,8 @@ def native_rows(
     frame: DataFrame, intake: Intake, frontier: int, parts: Sequence[NativePart]
 ) -> tuple[DataFrame, Shape] | None:
     """The batch for these parts; None if it had better come as it is: they ask for everything, or the session differs."""
-    if not any(part.steps for part in parts) or not suits(frame.sparkSession):
+    whole = all(not part.steps and len(part.plan.schema) == len(intake.schema) for part in parts)
+    if whole or not SPARK.carries(intake.schema) or not suits(frame.sparkSession):
         return None
     text, shape = _Parts(intake, frontier).of(parts)
     return selected(frame, text), shape

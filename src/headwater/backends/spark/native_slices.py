@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from attrs import frozen
 
 from headwater.algebra import nodes as n
-from headwater.backends.spark.native_parts import CARRIED, NativePart, chain, timed, window
+from headwater.backends.spark.native_parts import CARRIED, SPARK, NativePart, timed, window
 from headwater.backends.spark.native_rows import APART, KEPT, SEEN, BatchText, Found, as_type, selected
 from headwater.backends.spark.session import suits
 from headwater.clock.seen import Seen
@@ -101,11 +101,8 @@ def can_pre_aggregate(plan: n.PreAggregate, part: NativePart, hop: n.HopWindow |
     """Can Spark compute the parts of all calls, from what the part has? Columns of a hop window come later."""
     types = {f.name: f.type for f in part.plan.schema}
     added = {hop.start, hop.end} if hop is not None else set()
-    source = chain(part.plan)[0]
-    return (
-        all(key in added or not pa.types.is_nested(types[key]) for key in plan.keys)
-        and not any(pa.types.is_map(t) for t in source.schema.types)
-        and all(_is_native(call, types) for call in plan.calls)
+    return all(key in added or not pa.types.is_nested(types[key]) for key in plan.keys) and all(
+        _is_native(call, types) for call in plan.calls
     )
 
 
@@ -124,7 +121,10 @@ def sliced_rows(
     frame: DataFrame, intake: Intake, frontier: int, slices: Slices
 ) -> tuple[DataFrame, SlicesShape] | None:
     """The batch in groups; None if the session is not one in which Spark means what we mean."""
-    if not suits(frame.sparkSession):
+    maps = any(
+        pa.types.is_map(type_) for type_ in intake.schema.types
+    )  # late rows are carried whole, as part of the key
+    if maps or not SPARK.carries(intake.schema) or not suits(frame.sparkSession):
         return None
     plan, part = slices.plan, slices.part
     text = BatchText(intake, frontier)

@@ -107,8 +107,7 @@ class SplitSender:
         by_stream: dict[str, list[Split]] = {}
         for stream, split in self.shares[share]:
             by_stream.setdefault(stream, []).append(split)
-        pieces = {stream: self.tasks[stream].pieces(splits) for stream, splits in by_stream.items()}
-        yield _sent(self.work, self.tasks, pieces, share)
+        yield _sent(self.work, self.tasks, by_stream, share)
 
 
 @frozen
@@ -212,12 +211,12 @@ def _partition() -> int:
 
 
 def _sent(
-    work: Work, tasks: Mapping[str, StreamTask], pieces: Mapping[str, Iterable[Piece]], sender: int
+    work: Work, tasks: Mapping[str, StreamTask], batches: Mapping[str, Iterable[Piece | Split]], sender: int
 ) -> pa.RecordBatch:
     layout, stagers = work.program.load()
     noted, arrivals = SenderOutput(), Arrivals({}, {})
-    for stream, its in pieces.items():
-        part = take_in(tasks[stream], its, work.tick, layout, work.staging, noted)
+    for stream, batch in batches.items():
+        part = take_in(tasks[stream], batch, work.tick, layout, work.staging, noted)
         arrivals.deltas.update(part.deltas)
         arrivals.seen.update(part.seen)
     shared = {"stagers": stagers, "staging": work.staging}

@@ -12,7 +12,7 @@ from headwater.algebra.nodes import Plan
 from headwater.language.binder import bind_script
 from headwater.model.delta import Delta
 from headwater.model.time import INFINITY
-from headwater.runtime.planning import planned
+from headwater.optimizer.plan_query import plan_query
 
 SECOND = 1_000_000
 LATEST = 20
@@ -47,7 +47,7 @@ def world(rows: int) -> World:
     """A bid every 10 ms, most of them hardly late; one tick a second."""
     script = bind_script(QUERY)
     assert script.result is not None
-    plan = planned(script.result.plan, script.settings).plan
+    plan = plan_query(script.result.plan, script.settings).logical
     schema = next(node.schema for node in plan.walk() if not node.inputs)
     dice = np.random.default_rng(_SEED)
     start = np.arange(rows, dtype=np.int64) * (SECOND // 100)

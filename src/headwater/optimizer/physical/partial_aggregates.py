@@ -4,8 +4,7 @@ A window that moves in slides gives all rows of a slice the same interval: [star
 one key and one slice can be put together before they are sent to the key's shard (Krämer 12.3; Li et al., "No Pane, No
 Gain"), and again wherever they meet. The aggregate above stays what it is: it reads rows of the same counts and sums.
 
-This is for the plan that runs, after the optimizer: the rows of a partial aggregate depend on who reads what when, the
-answer above it does not.
+The rows of a partial aggregate depend on who reads what when, the answer above it does not.
 """
 
 from __future__ import annotations
@@ -15,23 +14,23 @@ from attrs import evolve
 from headwater.algebra import nodes as n
 from headwater.algebra.properties import is_chronon
 from headwater.operators.aggregates.pre_aggregate import partial_type
+from headwater.optimizer.rule import Context, rule
 
 _MOST_CALLS = 60
 
 
-def with_partials(plan: n.Plan) -> n.Plan:
-    """The plan with a partial aggregate below every aggregate that gains by it."""
-    done: dict[n.Plan, n.Plan] = {}
-    for node in plan.walk():
-        made = node.with_new_inputs(done[child] for child in node.inputs)
-        done[node] = _with_partial(made) if isinstance(made, n.Aggregate) else made
-    return done[plan]
-
-
-def _with_partial(plan: n.Aggregate) -> n.Plan:
+@rule(
+    n.Aggregate,
+    law="γ_{g,f}(S) ≐ γ_{g,f'}(partial_{g,f}(S))",
+    condition="rows of S share their intervals, as in sliding windows, and are still where they came in;"
+    " f is made of COUNT, SUM and AVG whose sums are exact, of MIN and MAX if S is never revised",
+    source="Krämer 12.3; Li et al., No Pane, No Gain",
+    physical=True,
+)
+def partial_aggregates(plan: n.Aggregate, context: Context) -> n.Plan | None:
     below = plan.input
     if not _is_linear(below) or not _has_slices(below):
-        return plan
+        return None
     revisable = any(isinstance(node, n.Source) and node.revisable for node in below.walk())
     calls: list[n.AggregateCall] = []
     parts: dict[str, n.AggregateCall] = {}
@@ -41,12 +40,12 @@ def _with_partial(plan: n.Aggregate) -> n.Plan:
             continue
         part = _part(call, below, revisable=revisable)
         if part is None or part.output in below.schema.names:
-            return plan
+            return None
         parts[part.output] = part
         # A sum that is 0 all over is still a sum, so nothing of the call changes but where its values come from.
         calls.append(evolve(call, argument=part.output, filter=None, distinct=False))
     if len(parts) > _MOST_CALLS:
-        return plan
+        return None
     return n.Aggregate(n.PreAggregate(below, plan.keys, tuple(parts.values())), plan.keys, tuple(calls))
 
 

@@ -7,39 +7,50 @@ its inputs wait instead, for all the streams of its label. What is shown at once
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 
 from headwater.algebra import nodes as n
-from headwater.clock.labels import Labeled, assign_labels
 from headwater.expressions.nodes import FALSE, TRUE
-from headwater.optimizer.cost import Estimates, Statistics, estimate
 from headwater.optimizer.labels import is_timed, label
+from headwater.optimizer.physical.wait_labels import Labeled, assign_labels
+from headwater.optimizer.rule import Context, rule
+
+Rates = Callable[[n.Plan], float]
+"""How many rows a part of a plan is expected to put out in an instant."""
 
 
-def labeled(plan: n.Plan, statistics: Statistics | None = None) -> Labeled | None:
+def labeled(plan: n.Plan, rate: Rates) -> Labeled | None:
     """The plan as the labels see it: operators, and how many rows each is expected to put out for one that it takes."""
     if isinstance(plan, n.Source):
         return None
-    return _seen(plan, estimate(plan, statistics), count(1), timed=is_timed(plan))
+    return _seen(plan, rate, count(1), timed=is_timed(plan))
 
 
-def _seen(plan: n.Plan, estimates: Estimates, numbers: Iterator[int], *, timed: bool) -> Labeled:
+def _seen(plan: n.Plan, rate: Rates, numbers: Iterator[int], *, timed: bool) -> Labeled:
     if isinstance(plan, n.Source):
         return Labeled(plan.name)
-    inputs = tuple(_seen(child, estimates, numbers, timed=timed) for child in plan.inputs)
-    taken = sum(estimates[child].rate for child in plan.inputs)
-    out = estimates[plan].rate / taken if taken else 1.0
+    inputs = tuple(_seen(child, rate, numbers, timed=timed) for child in plan.inputs)
+    taken = sum(map(rate, plan.inputs))
+    out = rate(plan) / taken if taken else 1.0
     return Labeled(f"{next(numbers)} {label(plan, timed=timed)}", inputs, out)
 
 
-def held_back(plan: n.Plan, statistics: Statistics | None = None) -> n.Plan:
-    """The plan with rows waiting before every operator whose label names streams that are not below it."""
-    tree = labeled(plan, statistics)
+@rule(
+    n.Plan,
+    law="op(S) ≐ op(await_T(S))",
+    condition="SET memory_aware = on; op would put out more than it takes while what is above it waits for the streams T",
+    source="Srivastava & Widom 7",
+    physical=True,
+    whole=True,
+)
+def memory_aware(plan: n.Plan, context: Context) -> n.Plan | None:
+    tree = labeled(plan, lambda node: context.estimate(node).rate)
     if tree is None:
-        return plan
+        return None
     sources = {node.name: node for node in plan.walk() if isinstance(node, n.Source)}
-    return _held(plan, tree, assign_labels(tree), sources)
+    changed = _held(plan, tree, assign_labels(tree), sources)
+    return None if changed is plan else changed
 
 
 def _held(plan: n.Plan, tree: Labeled, labels: Mapping[str, frozenset[str]], sources: Mapping[str, n.Source]) -> n.Plan:

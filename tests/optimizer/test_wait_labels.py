@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headwater.clock.labels import Labeled, assign_labels, memory_links
+from headwater.optimizer.physical.wait_labels import Labeled, assign_labels, memory_links
 
 S1, S2, S3, S4, S5 = (Labeled(f"S{i}") for i in range(1, 6))
 ALL = frozenset(("S1", "S2", "S3"))

@@ -1,0 +1,1 @@
+"""The last phase: how the plan that was chosen runs, on what, and over which columns."""
