@@ -69,7 +69,7 @@ class Operator(ABC):
     """
 
     name: ClassVar[str]
-    arity: ClassVar[int] = 1
+    arity: int = 1
 
     schema: Schema
     """The output's payload columns."""

@@ -59,7 +59,7 @@ class CountSweepOperator(SweepOperator):
         super().__init__(schema.types, longest=longest, speculative=speculative, hold=hold, once=once)
         self.schema, self._kind = schema, kind
         self._code = KINDS[kind]
-        self.arity = 1 if kind in _UNARY else 2  # type: ignore[misc]
+        self.arity = 1 if kind in _UNARY else 2
 
     def describe(self) -> dict[str, object]:
         return {"kind": self._kind, "speculative": self._speculative}
