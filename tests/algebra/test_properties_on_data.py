@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from attrs import evolve
-from headwater.language.expression_text import bind_text
 
 from headwater.algebra import nodes as n
 from headwater.algebra.nodes import Plan, Source
@@ -17,6 +16,7 @@ from headwater.algebra.plan_text import print_plan
 from headwater.algebra.properties import Properties, properties
 from headwater.expressions.nodes import Call, Column, Literal
 from headwater.expressions.rewrite import column
+from headwater.language.expression_text import bind_text
 from headwater.model.delta import Delta
 from headwater.model.element import Element, Stable
 from headwater.model.history import History

@@ -8,10 +8,12 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from typer.testing import CliRunner
 
-from headwater.bench import drift, files, kernels, planner, state
-from headwater.bench.cases import CASES, ticks
-from headwater.bench.data import make_auctions, make_bids
+from benchmarks import drift, files, kernels, planner, state
+from benchmarks.cases import CASES, ticks
+from benchmarks.data import make_auctions, make_bids
+from headwater.cli import main
 from headwater.state.store import FileStore, MemoryStore
 
 BIDS, AUCTIONS = make_bids(30_000), make_auctions(30_000)
@@ -81,3 +83,10 @@ def test_the_largest_query_of_the_corpus_is_smaller_than_the_one_that_is_measure
     queries = [q for path in corpus.glob("*.test") for q in path.read_text(encoding="utf-8").split("\n----")]
     largest = max(len(q[q.rfind("\n[") :]) for q in queries)
     assert largest < len(planner.QUERIES["largest"])
+
+
+def test_an_installed_package_says_where_the_benchmarks_are(monkeypatch, tmp_path):
+    monkeypatch.setattr(main, "__file__", str(tmp_path / "site-packages/headwater/cli/main.py"))
+    done = CliRunner().invoke(main.app, ["bench", "kernels", "--rows", "100000"])
+    assert done.exit_code == main.USER_ERROR
+    assert "run bin/headwater bench in a checkout" in done.output

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from headwater.bench.consistency.command import as_markdown, as_tables, levels, measure_all
-from headwater.bench.consistency.world import LATEST
+from benchmarks.consistency.command import as_markdown, as_tables, levels, measure_all
+from benchmarks.consistency.world import LATEST
 from headwater.language.consistency import MIDDLE, STRONG
 
 

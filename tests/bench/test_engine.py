@@ -14,16 +14,16 @@ import pyarrow.parquet as parquet
 import pytest
 from rich.console import Console
 
-from headwater.bench.engine import flink_env, latency, report
-from headwater.bench.engine.answers import digest
-from headwater.bench.engine.cases import CASES, Cannot
-from headwater.bench.engine.comparison import compare
-from headwater.bench.engine.competitor import Competitor, Digest, Measured, Skipped
-from headwater.bench.engine.data import BID, frozen_data, make_bids
-from headwater.bench.engine.duckdb_side import DuckDBSide
-from headwater.bench.engine.flink_runner import _reason
-from headwater.bench.engine.headwater_side import HeadwaterSide, Ticking
-from headwater.bench.engine.worker import Worker, WorkerFailedError
+from benchmarks.engine import flink_env, latency, report
+from benchmarks.engine.answers import digest
+from benchmarks.engine.cases import CASES, Cannot
+from benchmarks.engine.comparison import compare
+from benchmarks.engine.competitor import Competitor, Digest, Measured, Skipped
+from benchmarks.engine.data import BID, frozen_data, make_bids
+from benchmarks.engine.duckdb_side import DuckDBSide
+from benchmarks.engine.flink_runner import _reason
+from benchmarks.engine.headwater_side import HeadwaterSide, Ticking
+from benchmarks.engine.worker import Worker, WorkerFailedError
 from headwater.engine import connect
 from headwater.errors import InputError
 

@@ -9,11 +9,11 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from headwater.bench.time import catch_up, command, learning, silence, sparse
-from headwater.bench.time.report import Finding, Line
-from headwater.bench.time.rivals import EMITTED, flink, instants, newest_by, spark, tuned
-from headwater.bench.time.scoring import NEVER, Heartbeats, late_rows, score
-from headwater.bench.time.worlds import DELAYS, MILLISECOND, SECOND, START, Rows
+from benchmarks.time import catch_up, command, learning, silence, sparse
+from benchmarks.time.report import Finding, Line
+from benchmarks.time.rivals import EMITTED, flink, instants, newest_by, spark, tuned
+from benchmarks.time.scoring import NEVER, Heartbeats, late_rows, score
+from benchmarks.time.worlds import DELAYS, MILLISECOND, SECOND, START, Rows
 from headwater.cli.main import app
 
 

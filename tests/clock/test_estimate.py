@@ -10,10 +10,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from headwater.bench.time import worlds
-from headwater.bench.time.headwater_side import declared, headwater
-from headwater.bench.time.rivals import instants
-from headwater.bench.time.scoring import NEVER, Heartbeats, late_rows, score
+from benchmarks.time import worlds
+from benchmarks.time.headwater_side import declared, headwater
+from benchmarks.time.rivals import instants
+from benchmarks.time.scoring import NEVER, Heartbeats, late_rows, score
 from headwater.clock.bounds import Bound
 from headwater.clock.estimate import Estimator
 from headwater.clock.learners import LEAST_ROWS, ForgettingMaximum, ForgettingQuantile, Window

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from tests.clock.worlds import rules_of_sql, seen_of
 
-from headwater.bench.time import worlds
-from headwater.bench.time.headwater_side import headwater
-from headwater.bench.time.rivals import instants
-from headwater.bench.time.scoring import score
+from benchmarks.time import worlds
+from benchmarks.time.headwater_side import headwater
+from benchmarks.time.rivals import instants
+from benchmarks.time.scoring import score
 from headwater.clock.clock import Clock
 from headwater.clock.guarantees import notices_of_query
 from headwater.clock.lags import ACROSS, ALONG, ENOUGH_ROWS

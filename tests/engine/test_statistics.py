@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from headwater.runtime.planning import planned
 
 import headwater as hw
 from headwater.algebra.plan_text import print_plan
@@ -19,7 +20,6 @@ from headwater.errors import InputError
 from headwater.language.binder import bind_script
 from headwater.model.schema import Schema
 from headwater.runtime.known_statistics import declared_statistics
-from headwater.runtime.planning import planned
 from headwater.settings import Settings
 from headwater.sources.dataframe import declared
 from headwater.state.sealed import seal, unseal

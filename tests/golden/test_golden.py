@@ -27,13 +27,13 @@ from typing import Any
 
 import pytest
 from attrs import Factory, define, evolve
-from headwater.language.expression_text import bind_text
 
 from headwater.algebra import nodes
 from headwater.algebra.nodes import AggregateCall, Plan, Project, Source
 from headwater.expressions.nodes import Expression
 from headwater.expressions.rewrite import column, typed_as
 from headwater.language.binder import bind_script
+from headwater.language.expression_text import bind_text
 from headwater.model.delta import Delta
 from headwater.model.element import Adjust, Element, Insert, Stable
 from headwater.model.history import History, show

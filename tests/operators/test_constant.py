@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from headwater.language.expression_text import bind_text
 
 from headwater.algebra import nodes as n
+from headwater.language.expression_text import bind_text
 from headwater.model.delta import Delta
 from headwater.model.history import History
 from headwater.model.schema import Schema

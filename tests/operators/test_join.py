@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from headwater.language.expression_text import bind_text
 
 from headwater.algebra.nodes import Source
 from headwater.expressions.nodes import Expression
 from headwater.kernels.sort import sort_by_key
+from headwater.language.expression_text import bind_text
 from headwater.model.delta import Delta
 from headwater.model.element import Stable
 from headwater.model.history import History

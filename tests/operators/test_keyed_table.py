@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 
 import pytest
-from headwater.language.expression_text import bind_text
 
 from headwater.algebra import nodes as n
 from headwater.expressions.rewrite import column
+from headwater.language.expression_text import bind_text
 from headwater.model.delta import Delta
 from headwater.model.history import History
 from headwater.model.schema import Schema

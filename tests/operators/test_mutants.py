@@ -136,7 +136,7 @@ def test_distinct_that_stores_the_last_fragment_is_caught(monkeypatch: pytest.Mo
 
 def test_align_that_takes_an_end_at_the_frontier_for_final_is_caught(monkeypatch: pytest.MonkeyPatch):
     # An end at the frontier itself can still be lengthened: < and not <=.
-    mutate(monkeypatch, AlignOperator, "step", 'arrived["time"] < frontier', 'arrived["time"] <= frontier')
+    mutate(monkeypatch, AlignOperator, "step", "arrived.time < frontier", "arrived.time <= frontier")
     assert_caught(monkeypatch, "filter", "the strong form takes something back", 4 * BATCHES)
 
 
@@ -167,7 +167,7 @@ def test_top_k_that_promises_what_it_holds_back_is_caught(monkeypatch: pytest.Mo
 
 def test_top_k_that_forgets_an_endpoint_at_the_frontier_is_caught(monkeypatch: pytest.MonkeyPatch):
     # What happens at the frontier itself is shown, but not final: later changes are changes to it.
-    mutate(monkeypatch, TopKOperator, "_speculate", 'part["time"] >= frontier', 'part["time"] > frontier')
+    mutate(monkeypatch, TopKOperator, "_speculate", "part.time >= frontier", "part.time > frontier")
     assert_caught(monkeypatch, "top-k numbers", "wrong answer|breaks the rules")
 
 

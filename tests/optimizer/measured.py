@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 from attrs import frozen
-from headwater.language.expression_text import bind_text
 
 from headwater.algebra.nodes import (
     Aggregate,
@@ -37,6 +36,7 @@ from headwater.algebra.nodes import (
     Union,
 )
 from headwater.expressions.nodes import Column, Expression
+from headwater.language.expression_text import bind_text
 from headwater.model.delta import Delta
 from headwater.model.schema import Field, Schema
 from headwater.model.time import INFINITY

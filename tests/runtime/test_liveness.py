@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from headwater.language.expression_text import bind_text
 
 from headwater.algebra import nodes as n
 from headwater.expressions.nodes import Column
+from headwater.language.expression_text import bind_text
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY

@@ -13,7 +13,6 @@ from headwater.kernels.directory import build_directory
 from headwater.model.identity import Identity, identify
 from headwater.model.time import INFINITY
 from headwater.state.buckets import ExpiryBuckets
-from headwater.state.columns import rows_of
 from headwater.state.store import FileStore, MemoryStore
 
 INT, TEXT = pa.int64(), pa.string()
@@ -222,4 +221,4 @@ def test_unsorted_and_repeated_keys_probe_alike(store):
     query, columns = buckets.probe(keys(shuffled))
     assert Counter(shuffled[query].tolist()) == Counter(k for k in shuffled.tolist() if k < 30)
     assert (shuffled[query] == columns["number"]).all()
-    assert rows_of(columns) == len(query)
+    assert columns.rows == len(query)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from headwater.state.columns import Columns
 from headwater.state.session_rows import SessionRows
 from headwater.state.store import FileStore, MemoryStore
 
@@ -25,7 +26,7 @@ def add(rows, members, forgotten=()):
         "column.0": pa.array(text, pa.string()),
         "column.1": pa.array(number, pa.int64()),
     }
-    rows.change(np.array(session, np.int64), columns, np.array(forgotten, np.int64))
+    rows.change(np.array(session, np.int64), Columns(columns), np.array(forgotten, np.int64))
 
 
 def load(rows, sessions):

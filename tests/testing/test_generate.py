@@ -6,10 +6,10 @@ from collections import Counter
 
 import pyarrow as pa
 import pytest
-from headwater.language.expression_text import bind_text
 from hypothesis import given, settings
 
 from headwater.algebra.nodes import Aggregate, AggregateCall, Distinct, Filter, Source
+from headwater.language.expression_text import bind_text
 from headwater.model.element import Adjust, Insert, Stable
 from headwater.model.history import History
 from headwater.model.schema import Schema

@@ -12,7 +12,6 @@ from itertools import pairwise
 import duckdb
 import pyarrow as pa
 import pytest
-from headwater.language.expression_text import bind_text
 
 from headwater.algebra.nodes import (
     Aggregate,
@@ -44,6 +43,7 @@ from headwater.algebra.nodes import (
 )
 from headwater.expressions.duckdb import to_duckdb
 from headwater.expressions.nodes import Column, Expression
+from headwater.language.expression_text import bind_text
 from headwater.model.history import canonical_order, freeze
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY

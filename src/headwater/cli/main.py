@@ -6,15 +6,12 @@ import os
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from headwater import __version__
 from headwater.settings import MOST_SHARDS
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 app = typer.Typer(
     name="headwater",
@@ -305,95 +302,27 @@ def _explain(
         _fail(str(problem))
 
 
-class Bench(StrEnum):
-    KERNELS = "kernels"
-    STATE = "state"
-    DRIFT = "drift"
-    FILES = "files"
-    PLANNER = "planner"
-    ENGINE = "engine"
-    TIME = "time"
-    CONSISTENCY = "consistency"
-
-
-@app.command("bench")
-def _bench(
-    what: Annotated[
-        Bench,
-        typer.Argument(
-            help="kernels: rows a second an operator; state: ticks as it grows; drift: a long sum; planner: text to plan; "
-            "files: a folder as it fills; "
-            "engine: all of it, beside Spark, Flink and DuckDB; time: how soon rows are final, simulated; "
-            "consistency: what each level costs and brings."
-        ),
-    ],
-    rows: Annotated[
-        int | None,
-        typer.Option(
-            "--rows", min=100_000, help="Input rows (kernels, drift, engine) or largest state (state, latency)."
-        ),
-    ] = None,
-    repeat: Annotated[int, typer.Option("--repeat", min=1, help="engine: runs of each, the best counts.")] = 3,
-    limit: Annotated[
-        float, typer.Option("--limit", min=1, help="engine: seconds a run; what takes longer gets fewer rows.")
-    ] = 60,
-    query: Annotated[list[str] | None, typer.Option("--query", help="engine: only these, by name.")] = None,
-    engine: Annotated[list[str] | None, typer.Option("--engine", help="engine: only these, by name.")] = None,
-    cache: Annotated[Path | None, typer.Option("--cache", help="engine: folder for the data and for Flink.")] = None,
-    markdown: Annotated[bool, typer.Option("--markdown", help="engine, time, consistency: as Markdown.")] = False,
-    latency: Annotated[bool, typer.Option("--latency", help="engine: the time of a tick, of Headwater alone.")] = False,
-) -> None:
-    """Measure Headwater on this machine; one run, one table."""
-    from rich.console import Console
-
+@app.command(
+    "bench",
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "allow_interspersed_args": False},
+)
+def _bench(context: typer.Context) -> None:
+    """Measure Headwater on this machine (from a checkout of the repository)."""
+    checkout = Path(__file__).resolve().parents[3]
+    if not (checkout / "benchmarks" / "command.py").is_file():
+        _fail(
+            "UNKNOWN_NAME: the benchmarks are not installed with the package\n"
+            "  hint:   They are in the repository: run bin/headwater bench in a checkout."
+        )
+    sys.path.insert(0, str(checkout))
+    from benchmarks import command
     from headwater.errors import HeadwaterError
 
-    out = Console(width=150)
-    said = " ".join(["headwater", *sys.argv[1:]])
-    if what is Bench.TIME:
-        from headwater.bench.time import command as simulations
-
-        simulations.run(out, markdown=markdown, command=said)
-        return
-    if what is Bench.CONSISTENCY:
-        from headwater.bench.consistency import command as levels
-
-        levels.run(out, markdown=markdown, command=said)
-        return
-    if what is not Bench.ENGINE:
-        out.print(_run_bench(what, rows))
-        return
-    from headwater.bench.engine import command
-
-    asked = command.Options(
-        rows or command.ROWS, repeat, limit, tuple(query or ()), tuple(engine or ()), cache, markdown, said
-    )
     try:
-        (command.run_latency if latency else command.run)(asked, out, Console(stderr=True))
+        typer.main.get_command(command.app).main(args=context.args, prog_name="headwater bench", standalone_mode=False)
     except HeadwaterError as problem:
         _fail(str(problem))
-
-
-def _run_bench(what: Bench, rows: int | None) -> Table:
-    if what is Bench.KERNELS:
-        from headwater.bench import kernels
-
-        return kernels.run(rows or 1_000_000)
-    if what is Bench.PLANNER:
-        from headwater.bench import planner
-
-        return planner.run()
-    if what is Bench.DRIFT:
-        from headwater.bench import drift
-
-        return drift.run(rows or 10_000_000)
-    if what is Bench.FILES:
-        from headwater.bench import files
-
-        return files.run()
-    from headwater.bench import state
-
-    return state.run(tuple(size for size in state.LIVE if size <= (rows or state.LIVE[-1])))
 
 
 def _write_whole(path: Path, text: str) -> None:

@@ -26,10 +26,14 @@ class Identity(NamedTuple):
     """Key hashes: ``low`` is sorted and probed; ``high`` tells apart what ``low`` cannot (empty when ``low`` is exact)."""
 
     low: UInt64Array
-    high: UInt64Array
+    high: UInt64Array = _NOTHING
 
     def take(self, indices: np.ndarray) -> Identity:
         return Identity(self.low.take(indices), self.high.take(indices) if len(self.high) else self.high)
+
+    @classmethod
+    def empty(cls) -> Identity:
+        return cls(_NOTHING)
 
     @classmethod
     def concat(cls, parts: Sequence[Identity]) -> Identity:
@@ -54,9 +58,9 @@ def _is_word(type_: pa.DataType) -> bool:
 def identify(columns: Sequence[pa.Array], rows: int) -> Identity:
     """The identity of each row of the key columns."""
     if not columns:
-        return Identity(np.zeros(rows, np.uint64), _NOTHING)
+        return Identity(np.zeros(rows, np.uint64))
     if is_recoverable([c.type for c in columns]):
-        return Identity(mix_all(_exact_words(columns[0])), _NOTHING)
+        return Identity(mix_all(_exact_words(columns[0])))
     low, high = np.zeros(rows, np.uint64), np.zeros(rows, np.uint64)
     for column in columns:
         _fold(column, low, high)

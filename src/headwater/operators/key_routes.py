@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,13 +10,11 @@ import pyarrow as pa
 from headwater.kernels.sort import sort_by_key_time
 from headwater.model.arrays import Int64Array
 from headwater.model.delta import shard_of
-from headwater.model.identity import Identity, identify, is_recoverable, recover
-from headwater.state.columns import Columns, rows_of
+from headwater.model.identity import identify, is_recoverable, recover
+from headwater.state.columns import Columns
 from headwater.state.latest import LatestWins
 from headwater.state.manifest import Route
 from headwater.state.store import MemoryStore
-
-_NONE = np.empty(0, np.uint64)
 
 
 def route_by_part(
@@ -29,26 +26,17 @@ def route_by_part(
     are known has only endpoints that cancel each other; any shard will do, as long as it is one.
     """
     if is_recoverable(types):
-        return lambda columns: _shards([recover(_key(columns).low, types[0])] * len(places), rows_of(columns), shards)
+        return lambda columns: _shards([recover(columns.key.low, types[0])] * len(places), columns.rows, shards)
     table = LatestWins(MemoryStore())
-    for rows in (rows for state in known for rows in state if rows_of(rows)):
-        columns: Any = [rows[f"key.{i}"] for i in places]
-        shard = _shards(columns, rows_of(rows), shards)
-        key = _key(rows)
+    for rows in (rows for state in known for rows in state if rows.rows):
+        shard = _shards([rows[f"key.{i}"] for i in places], rows.rows, shards)
+        key = rows.key
         order, groups = sort_by_key_time(*key, np.zeros(len(shard), np.int64))
         first = order[groups[:-1]]
         key, found = key.take(first), table.find(key.take(first))
         table.put(key, shard[first][:, None], {}, np.zeros(len(first), np.bool_), found)
 
-    def route(columns: Columns) -> Int64Array:
-        key = _key(columns)
-        return table.records(table.find(key), 1)[:, 0]
-
-    return route
-
-
-def _key(columns: Columns) -> Identity:
-    return Identity(columns["low"], columns.get("high", _NONE))  # type: ignore[arg-type]
+    return lambda columns: table.records(table.find(columns.key), 1)[:, 0]
 
 
 def _shards(columns: Sequence[pa.Array], rows: int, shards: int) -> Int64Array:

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from headwater.kernels.sort import sort_by_key_time
 from headwater.model.arrays import Int64Array
 from headwater.model.identity import Identity
-from headwater.state.columns import Columns, concat, take
+from headwater.state.columns import Columns
 from headwater.state.manifest import State
 from headwater.state.runs import TimeRuns
 from headwater.state.store import Store
-
-_NONE = np.empty(0, np.uint64)
 
 Current = Callable[[Identity], Int64Array]
 """The start that each of the keys holds now."""
@@ -31,20 +27,17 @@ class AgingKeys(State):
 
     def push(self, start: Int64Array, key: Identity) -> None:
         """The keys hold these starts from now on."""
-        columns: Columns = {"time": start, "low": key.low}
-        self._runs.append(columns | ({"high": key.high} if len(key.high) else {}))
+        self._runs.append(Columns.under(key, {"time": start}))
 
     def before(self, time: int, current: Current) -> Identity:
         """The keys (sorted) that hold a start before the time; they leave the queue."""
         parts = self._runs.advance(time)
         if not parts:
-            return Identity(_NONE, _NONE)
-        entries = concat(parts)
-        held = current(Identity(entries["low"], entries.get("high", _NONE)))
-        valid = take(entries, np.flatnonzero(held == entries["time"]))
-        key = Identity(valid["low"], valid.get("high", _NONE))
-        order, groups = sort_by_key_time(*key, valid["time"])
-        return key.take(order[groups[:-1]])
+            return Identity.empty()
+        entries = Columns.concat(parts)
+        valid = entries.where(current(entries.key) == entries.time)
+        order, groups = sort_by_key_time(*valid.key, valid.time)
+        return valid.key.take(order[groups[:-1]])
 
     def clear(self) -> None:
         self._runs = TimeRuns(self._store)

@@ -6,9 +6,9 @@ state. Inside a bucket neighbours merge geometrically; a bucket is dropped whole
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import ClassVar, NamedTuple, Self, cast
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -16,12 +16,16 @@ import pyarrow as pa
 from headwater.kernels.directory import build_directory, find_first
 from headwater.kernels.hash import hash_words
 from headwater.kernels.join import match_keys, merge_keys, sum_equal_rows
-from headwater.kernels.merge import take_two
 from headwater.kernels.sort import sort_by_key, sort_by_key_time
 from headwater.model.arrays import BoolArray, Int64Array, UInt64Array
 from headwater.model.identity import Identity, identify
 from headwater.model.time import BEGINNING, INFINITY
-from headwater.state.columns import Column, Columns, compress, concat, concat_column, is_constant, take, take_column
+from headwater.state.columns import (
+    Column,
+    Columns,
+    is_constant,
+    take_either,
+)
 from headwater.state.manifest import Layout, Manifest, Route, Scalars, State, rows_by_shard
 from headwater.state.store import Segment, Store
 
@@ -32,7 +36,6 @@ _MOST_BUCKETS = 8
 _IDLE = 4  # a bucket that so many appends have passed by is made one segment
 _SAMPLE = 256
 _LEAST_ROOM, _MOST_ROOM = 1024, 1 << 20
-_NONE = np.empty(0, np.uint64)
 
 
 class Match(NamedTuple):
@@ -100,21 +103,20 @@ class ExpiryBuckets(Layout):
         return (segment for bucket in self._buckets for segment in bucket.segments)
 
     def all(self) -> Columns:
-        """Every row with every column; {} when there is none."""
-        parts = [_without_directory(segment.columns) for segment in self.segments()]
-        return concat(parts) if parts else {}
+        """Every row with every column; none when there is no row."""
+        parts = [segment.columns.without("directory") for segment in self.segments()]
+        return Columns.concat(parts) if parts else Columns()
 
     def matches(self, key: Identity) -> Iterator[Match]:
         """Pairs of equal keys, in blocks of bounded size. Keys in sorted order probe fastest."""
         for segment in self.segments():
-            columns = cast("dict[str, np.ndarray]", segment.columns)
-            low, high = columns["low"], columns.get("high", _NONE)
-            which, first = find_first(key.low, low, columns["directory"])
+            stored = segment.columns.key
+            which, first = find_first(key.low, stored.low, segment["directory"])
             room = min(max(_LEAST_ROOM, 2 * len(which)), _MOST_ROOM)
             at, offset = 0, 0
             while at < len(which):
                 query, row = np.empty(room, np.int64), np.empty(room, np.int64)
-                at, offset, found = match_keys(which, first, *key, low, high, at, offset, query, row)
+                at, offset, found = match_keys(which, first, *key, *stored, at, offset, query, row)
                 yield Match(segment, query[:found], row[:found])
 
     def probe(self, key: Identity, names: Sequence[str] | None = None) -> tuple[Int64Array, Columns]:
@@ -126,14 +128,15 @@ class ExpiryBuckets(Layout):
         parts: list[Columns] = []
         for segment, query, row in self.matches(key):
             queries.append(query)
-            columns = segment.columns
-            chosen = (n for n in columns if n != "directory") if names is None else names
-            parts.append({n: take_column(columns[n], row) for n in chosen})
-        return (np.concatenate(queries), concat(parts)) if parts else (np.empty(0, np.int64), {})
+            columns = segment.columns.without("directory") if names is None else segment.columns.only(names)
+            parts.append(columns.take(row))
+        return (np.concatenate(queries), Columns.concat(parts)) if parts else (np.empty(0, np.int64), Columns())
 
     # -- changing ---------------------------------------------------------------------------------------------------
 
-    def append(self, key: Identity, expiry: Int64Array, columns: Columns, *, order: Int64Array | None = None) -> None:
+    def append(
+        self, key: Identity, expiry: Int64Array, columns: Mapping[str, Column], *, order: Int64Array | None = None
+    ) -> None:
         """Add rows; the columns ``low``, ``high`` (of wide keys) and ``expiry`` are added to the others.
 
         The rows come in any order; ``order`` is the permutation that sorts them by key, for a caller who knows it.
@@ -141,14 +144,12 @@ class ExpiryBuckets(Layout):
         if len(expiry) == 0:
             return
         order = sort_by_key(*key) if order is None else order
-        whole: Columns = {**columns, "low": key.low, "expiry": expiry}
-        if len(key.high):
-            whole["high"] = key.high
+        whole = Columns.under(key, {**columns, "expiry": expiry})
         for bucket in self._buckets:
             bucket.idle += 1
         live = expiry > self.frontier
         for bucket, mask in self._place(expiry, live):
-            self._add(bucket, take(whole, order[mask[order]]))
+            self._add(bucket, whole.take(order[mask[order]]))
         self._limit_buckets()
         self._compact_idle()
         self._buckets = [bucket for bucket in self._buckets if bucket.segments]  # all of a bucket may have cancelled
@@ -228,7 +229,7 @@ class ExpiryBuckets(Layout):
         """One more segment (rows sorted by key), then merge neighbours of like size."""
         bucket.idle = 0
         columns = self._cancel(columns)
-        if len(columns["low"]):
+        if columns.rows:
             bucket.segments.append(self._write(columns))
         self._settle(bucket)
 
@@ -252,23 +253,16 @@ class ExpiryBuckets(Layout):
 
     def _merge(self, bucket: _Bucket, at: int) -> None:
         """Segment ``at`` and the one before it become one, without what has expired."""
-        a, b = (cast("dict[str, np.ndarray]", segment.columns) for segment in bucket.segments[at - 1 : at + 1])
-        order = merge_keys(
-            a["low"],
-            a.get("high", _NONE),
-            np.ascontiguousarray(a["expiry"]),
-            b["low"],
-            b.get("high", _NONE),
-            np.ascontiguousarray(b["expiry"]),
-            self.frontier,
-        )
-        merged = self._cancel({n: _merge_column(a[n], b[n], order) for n in a if n != "directory"})
-        bucket.segments[at - 1 : at + 1] = [self._write(merged)] if len(merged["low"]) else []
+        a, b = (segment.columns for segment in bucket.segments[at - 1 : at + 1])
+        until = np.ascontiguousarray(a["expiry"]), np.ascontiguousarray(b["expiry"])
+        order = merge_keys(*a.key, until[0], *b.key, until[1], self.frontier)
+        merged = self._cancel(Columns({n: _merge_column(a[n], b[n], order) for n in a if n != "directory"}))
+        bucket.segments[at - 1 : at + 1] = [self._write(merged)] if merged.rows else []
 
     def _write(self, columns: Columns) -> Segment:
-        low, expiry = cast("UInt64Array", columns["low"]), cast("Int64Array", columns["expiry"])
+        low, expiry = columns.key.low, columns.array("expiry")
         least, most = int(expiry.min()), int(expiry.max())
-        packed = compress(columns, [*self._constants, *(["expiry"] if least == most else [])])
+        packed = columns.compress([*self._constants, *(["expiry"] if least == most else [])])
         return self._store.write(packed | {"directory": build_directory(low)}, rows=len(low), least=least, most=most)
 
     def _cancel(self, columns: Columns) -> Columns:
@@ -278,11 +272,10 @@ class ExpiryBuckets(Layout):
         weight = np.ascontiguousarray(columns[self._weight])
         if len(weight) == 0 or weight.min() >= 0:
             return columns
-        low, high = cast("UInt64Array", columns["low"]), cast("UInt64Array", columns.get("high", _NONE))
         print_1, print_2 = _fingerprint([columns[n] for n in ("expiry", *self._identity)], len(weight))
-        order, _ = sort_by_key_time(low, high, print_1.view(np.int64))
-        kept, weight = sum_equal_rows(order, low, high, print_1, print_2, weight)
-        return take(columns, kept) | {self._weight: weight}
+        order, _ = sort_by_key_time(*columns.key, print_1.view(np.int64))
+        kept, weight = sum_equal_rows(order, *columns.key, print_1, print_2, weight)
+        return columns.take(kept) | {self._weight: weight}
 
     # -- keeping ----------------------------------------------------------------------------------------------------
 
@@ -306,23 +299,17 @@ class ExpiryBuckets(Layout):
 
     def move_to(self, targets: Sequence[Self], route: Route) -> None:
         for segment in self.segments():
-            columns = take(_without_directory(segment.columns), np.flatnonzero(segment["expiry"] > self.frontier))
+            columns = segment.columns.without("directory").where(segment["expiry"] > self.frontier)
             for shard, rows in rows_by_shard(route(columns)):
-                part = cast("dict[str, np.ndarray]", take(columns, rows))  # still sorted by key
-                key, expiry = Identity(part.pop("low"), part.pop("high", _NONE)), part.pop("expiry")
-                targets[shard].append(key, expiry, cast("Columns", part), order=np.arange(len(rows)))
-
-
-def _without_directory(columns: Columns) -> Columns:
-    return {name: column for name, column in columns.items() if name != "directory"}
+                part = columns.take(rows)  # still sorted by key
+                rest = part.without("low", "high", "expiry")
+                targets[shard].append(part.key, part.array("expiry"), rest, order=np.arange(len(rows)))
 
 
 def _merge_column(a: Column, b: Column, order: Int64Array) -> Column:
-    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
-        if is_constant(a) and is_constant(b) and a[0] == b[0]:
-            return np.broadcast_to(a[:1], len(order))
-        return take_two(np.ascontiguousarray(a), np.ascontiguousarray(b), order)
-    return take_column(concat_column([a, b]), order)
+    if is_constant(a) and is_constant(b) and a[0] == b[0]:
+        return np.broadcast_to(a[:1], len(order))
+    return take_either(a, b, order)
 
 
 def _fingerprint(columns: Sequence[Column], rows: int) -> tuple[UInt64Array, UInt64Array]:

@@ -7,8 +7,8 @@ several times the newer, by rows; a dead group hides older ones and falls out wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar, NamedTuple, Self, cast
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -23,16 +23,15 @@ from headwater.kernels.groups import (
     merged_offsets,
 )
 from headwater.kernels.latest import find_keys
-from headwater.kernels.merge import merge_latest, take_two
+from headwater.kernels.merge import merge_latest
 from headwater.model.arrays import BoolArray, Int64Array
 from headwater.model.identity import Identity
-from headwater.state.columns import Column, Columns, compress, concat_column, once, take, take_column
+from headwater.state.columns import Column, Columns, concat_column, once, take_column, take_either
 from headwater.state.latest import Found
 from headwater.state.manifest import Layout, Route, Scalars, rows_by_shard
 from headwater.state.store import Segment, Store
 
 _RATIO = 4
-_NONE = np.empty(0, np.uint64)
 _ROW, _SCALAR = "row.", "scalar."
 
 
@@ -53,10 +52,12 @@ class LatestGroups(Layout):
 
     scalars: ClassVar[Scalars] = {"rows": None, "keys": None}
 
-    def __init__(self, store: Store, *, columns: Columns | None = None, scalars: Columns | None = None) -> None:
+    def __init__(
+        self, store: Store, *, columns: Mapping[str, Column] | None = None, scalars: Mapping[str, Column] | None = None
+    ) -> None:
         self._store = store
         self._segments: list[Segment] = []  # oldest first; ``most`` is the number of group rows
-        self._examples: Columns = {_ROW + n: _none_of(c) for n, c in (columns or {}).items()}
+        self._examples: dict[str, Column] = {_ROW + n: _none_of(c) for n, c in (columns or {}).items()}
         self._examples |= {_SCALAR + n: _none_of(c) for n, c in (scalars or {}).items()}
         self.rows = 0
         self.keys = 0
@@ -71,8 +72,7 @@ class LatestGroups(Layout):
         segment, row = np.full(len(key.low), -2, np.int64), np.zeros(len(key.low), np.int64)
         for i in range(len(self._segments) - 1, -1, -1):
             columns = self._segments[i].columns
-            stored = columns["low"], columns.get("high", _NONE), columns["directory"]
-            find_keys(*stored, once(columns["dead"]), key.low, key.high, i, segment, row)
+            find_keys(*columns.key, columns["directory"], once(columns["dead"]), *key, i, segment, row)
         return Found(segment, row)
 
     def gather(self, found: Found) -> Groups:
@@ -81,14 +81,14 @@ class LatestGroups(Layout):
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
         places = [np.flatnonzero(found.segment == i) for i in range(len(self._segments))]
         taken = [(s, p, found.row[p]) for s, p in zip(self._segments, places, strict=True) if len(p)]
-        columns: Columns = {}
-        scalars: Columns = {}
+        columns: dict[str, Column] = {}
+        scalars: dict[str, Column] = {}
         for name, example in self._examples.items():
             if name.startswith(_ROW):
                 columns[name.removeprefix(_ROW)] = _gather_rows(taken, name, example, offsets)
             else:
                 scalars[name.removeprefix(_SCALAR)] = _gather_scalars(taken, name, example, len(sizes))
-        return Groups(offsets, columns, scalars)
+        return Groups(offsets, Columns(columns), Columns(scalars))
 
     def live(self) -> tuple[Identity, Groups]:
         """Every key and its group: for the end of time only."""
@@ -96,11 +96,10 @@ class LatestGroups(Layout):
             self._merge_last()
         if not self._segments:
             nothing = np.empty(0, np.int64)
-            return Identity(_NONE, _NONE), self.gather(Found(nothing, nothing))
+            return Identity.empty(), self.gather(Found(nothing, nothing))
         columns = self._segments[0].columns
         alive = np.flatnonzero(columns["dead"] == 0)
-        key = Identity(cast("np.ndarray", columns["low"]), cast("np.ndarray", columns.get("high", _NONE)))
-        return key.take(alive), self.gather(Found(np.zeros(len(alive), np.int64), alive))
+        return columns.key.take(alive), self.gather(Found(np.zeros(len(alive), np.int64), alive))
 
     def _sizes(self, found: Found) -> Int64Array:
         sizes = np.zeros(len(found.row), np.int64)
@@ -112,74 +111,69 @@ class LatestGroups(Layout):
     # -- changing ---------------------------------------------------------------------------------------------------
 
     def put(
-        self, key: Identity, offsets: Int64Array, columns: Columns, scalars: Columns, dead: BoolArray, found: Found
+        self,
+        key: Identity,
+        offsets: Int64Array,
+        columns: Mapping[str, Column],
+        scalars: Mapping[str, Column],
+        dead: BoolArray,
+        found: Found,
     ) -> None:
         """New groups for the keys (sorted, distinct; a dead one has no rows); ``found``: what ``find`` said of them."""
         if len(key.low) == 0:
             return
         self.keys += int(np.count_nonzero(~dead)) - int(np.count_nonzero(found.segment >= 0))
         self.rows += int(offsets[-1]) - int(self._sizes(found).sum())
-        whole: Columns = {_ROW + n: c for n, c in columns.items()} | {_SCALAR + n: c for n, c in scalars.items()}
+        whole = {_ROW + n: c for n, c in columns.items()} | {_SCALAR + n: c for n, c in scalars.items()}
         if not self._examples:
             self._examples = {n: _none_of(c) for n, c in whole.items()}
-        whole |= {"low": key.low, "dead": dead.astype(np.uint8), "offsets": offsets}
-        if len(key.high):
-            whole["high"] = key.high
+        groups = Columns.under(key, whole | {"dead": dead.astype(np.uint8), "offsets": offsets})
         if not self._segments and dead.any():  # there is nothing to hide
             alive = np.flatnonzero(~dead)
-            whole = {n: c if n.startswith(_ROW) else take_column(c, alive) for n, c in whole.items() if n != "offsets"}
-            whole["offsets"] = offsets[np.append(alive, len(dead))]
-        if len(whole["low"]):
-            self._segments.append(self._write(whole))
+            living = {
+                n: c if n.startswith(_ROW) else take_column(c, alive) for n, c in groups.items() if n != "offsets"
+            }
+            groups = Columns(living | {"offsets": offsets[np.append(alive, len(dead))]})
+        if len(groups.key.low):
+            self._segments.append(self._write(groups))
         while len(self._segments) > 1 and _size(self._segments[-2]) < _RATIO * _size(self._segments[-1]):
             self._merge_last()
 
     def _write(self, columns: Columns) -> Segment:
-        low = cast("np.ndarray", columns["low"])
-        packed = compress(columns, ["dead"]) | {"directory": build_directory(low)}
+        low = columns.key.low
+        packed = columns.compress(["dead"]) | {"directory": build_directory(low)}
         return self._store.write(packed, rows=len(low), most=int(columns["offsets"][-1]))
 
     def _merge_last(self) -> None:
         """The two newest segments become one."""
         bottom = len(self._segments) == 2
         a, b = (segment.columns for segment in self._segments[-2:])
-        order = merge_latest(
-            a["low"],
-            a.get("high", _NONE),
-            b["low"],
-            b.get("high", _NONE),
-            np.ascontiguousarray(cast("np.ndarray", a["dead"])),
-            np.ascontiguousarray(cast("np.ndarray", b["dead"])),
-            bottom,
-        )
+        dead = np.ascontiguousarray(a["dead"]), np.ascontiguousarray(b["dead"])
+        order = merge_latest(*a.key, *b.key, *dead, bottom)
         offsets = merged_offsets(a["offsets"], b["offsets"], order)
-        merged: Columns = {"offsets": offsets}
+        merged = {"offsets": offsets}
         rows: Int64Array | None = None
         for name in a:
             x, y = a[name], b[name]
             if name in ("directory", "offsets"):
                 continue
-            if isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
+            if not name.startswith(_ROW):
+                merged[name] = take_either(x, y, order)
+            elif isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
                 x, y = np.ascontiguousarray(x), np.ascontiguousarray(y)
-                if name.startswith(_ROW):
-                    merged[name] = merge_group_column(x, a["offsets"], y, b["offsets"], order, offsets[-1])
-                else:
-                    merged[name] = take_two(x, y, order)
-            elif name.startswith(_ROW):
+                merged[name] = merge_group_column(x, a["offsets"], y, b["offsets"], order, offsets[-1])
+            else:
                 rows = merged_group_rows(a["offsets"], b["offsets"], order, offsets[-1]) if rows is None else rows
                 merged[name] = take_column(concat_column([x, y]), rows)
-            else:
-                merged[name] = take_column(concat_column([x, y]), order)
-        self._segments[-2:] = [self._write(merged)] if len(order) else []
+        self._segments[-2:] = [self._write(Columns(merged))] if len(order) else []
 
     def move_to(self, targets: Sequence[Self], route: Route) -> None:
         key, (offsets, columns, scalars) = self.live()
-        named: Columns = scalars | {"low": key.low}
-        for shard, chosen in rows_by_shard(route(named)):
+        for shard, chosen in rows_by_shard(route(scalars | {"low": key.low})):
             rows = group_rows(offsets, chosen)
             places = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.diff(offsets)[chosen])])
             new, living = np.full(len(chosen), -1, np.int64), np.zeros(len(chosen), np.bool_)
-            group = take(columns, rows), take(scalars, chosen)
+            group = columns.take(rows), scalars.take(chosen)
             targets[shard].put(key.take(chosen), places, *group, living, Found(new, new))
 
 

@@ -15,14 +15,13 @@ import numpy as np
 from headwater.model.arrays import Int64Array
 from headwater.model.identity import Identity
 from headwater.model.time import INFINITY
-from headwater.state.columns import Columns, concat, rows_of, slice_rows, take
+from headwater.state.columns import Columns
 from headwater.state.manifest import Manifest, Route, Scalars, State, rows_by_shard
 from headwater.state.runs import TimeRuns
 from headwater.state.store import Store
 
 _CHUNK = 64
 _MOST_CHUNKS = 13  # each twice the one before: half a million entries, when one key has held back many
-_NONE = np.empty(0, np.uint64)
 
 Current = Callable[[Identity], Int64Array]
 """The instant of each of the keys now."""
@@ -46,8 +45,7 @@ class Heads(State):
     def push(self, instant: Int64Array, key: Identity) -> None:
         """These keys are new."""
         if len(instant):
-            columns: Columns = {"time": instant, "low": key.low}
-            self._runs.append(columns | ({"high": key.high} if len(key.high) else {}))
+            self._runs.append(Columns.under(key, {"time": instant}))
 
     def least(self, current: Current) -> int:
         """The smallest instant, or a bound below it when that takes too long to find; INFINITY if there is no key."""
@@ -56,8 +54,8 @@ class Heads(State):
             parts = self._entries()
             if not parts:
                 return INFINITY
-            self._advance(min(int(part["time"][0]) for part in parts))
-            bound = min((int(part["time"][chunk - 1]) for part in parts if rows_of(part) >= chunk), default=INFINITY)
+            self._advance(min(int(part.time[0]) for part in parts))
+            bound = min((int(part.time[chunk - 1]) for part in parts if part.rows >= chunk), default=INFINITY)
             if bound > self._runs.frontier:
                 least = self._renew_before(bound, parts, current)
             else:
@@ -72,11 +70,11 @@ class Heads(State):
         parts: list[Columns] = []
         passed = self._renewed
         for part in self._runs.between(self._runs.frontier, INFINITY):
-            count = rows_of(part)
-            skip = min(passed, int(np.searchsorted(part["time"], self._runs.frontier, side="right")))
+            count = part.rows
+            skip = min(passed, int(np.searchsorted(part.time, self._runs.frontier, side="right")))
             passed -= skip
             if skip < count:
-                parts.append(slice_rows(part, skip, count) if skip else part)
+                parts.append(part.slice(skip, count) if skip else part)
         return parts
 
     def _advance(self, instant: int) -> None:
@@ -86,13 +84,13 @@ class Heads(State):
 
     def _renew_before(self, bound: int, parts: list[Columns], current: Current) -> int | None:
         """Look at the entries before the bound, at most a chunk a run; the smallest instant, if it is there."""
-        ends = [int(np.searchsorted(part["time"], bound)) for part in parts]
-        entries = concat([slice_rows(part, 0, end) for part, end in zip(parts, ends, strict=True) if end])
-        key = Identity(entries["low"], entries.get("high", _NONE))
+        ends = [int(np.searchsorted(part.time, bound)) for part in parts]
+        entries = Columns.concat([part.slice(0, end) for part, end in zip(parts, ends, strict=True) if end])
+        key = entries.key
         now = current(key)
         least = int(now.min())
         limit = min(least, bound)
-        passed = np.flatnonzero(entries["time"] < limit)
+        passed = np.flatnonzero(entries.time < limit)
         self._advance(limit)
         self.push(now[passed], key.take(passed))
         return least if least < bound else None
@@ -103,11 +101,11 @@ class Heads(State):
         first: list[Columns] = []
         left = chunk
         for part in parts:
-            size = min(left, int(np.searchsorted(part["time"], head, side="right")))
-            first += [slice_rows(part, 0, size)] if size else []
+            size = min(left, int(np.searchsorted(part.time, head, side="right")))
+            first += [part.slice(0, size)] if size else []
             left -= size
-        entries = concat(first)
-        key = Identity(entries["low"], entries.get("high", _NONE))
+        entries = Columns.concat(first)
+        key = entries.key
         now = current(key)
         holds = now == head
         passed = np.arange(int(holds.argmax()) if holds.any() else len(holds))
@@ -123,4 +121,4 @@ class Heads(State):
         """Without what has been renewed: each key has one entry."""
         for part in (part for heads in old for part in heads._entries()):
             for shard, rows in rows_by_shard(route(part)):
-                new[shard]._runs.append(take(part, rows))
+                new[shard]._runs.append(part.take(rows))

@@ -6,22 +6,21 @@ newer, so one to three segments remain. A dead row hides older ones and falls ou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from headwater.kernels.directory import build_directory
 from headwater.kernels.latest import find_keys, gather_records
-from headwater.kernels.merge import merge_latest, take_two, take_two_records
+from headwater.kernels.merge import merge_latest, take_two_records
 from headwater.model.arrays import BoolArray, Int64Array
 from headwater.model.identity import Identity
-from headwater.state.columns import Columns, compress, concat_column, once, take, take_column
+from headwater.state.columns import Column, Columns, once, take_either
 from headwater.state.manifest import Layout, Route, Scalars, rows_by_shard
 from headwater.state.store import Segment, Store
 
 _RATIO = 4
-_NONE = np.empty(0, np.uint64)
 
 
 class Found(NamedTuple):
@@ -46,17 +45,7 @@ class LatestWins(Layout):
         segment, row = np.full(len(key.low), -2, np.int64), np.zeros(len(key.low), np.int64)
         for i in range(len(self._segments) - 1, -1, -1):
             columns = self._segments[i].columns
-            find_keys(
-                columns["low"],
-                columns.get("high", _NONE),
-                columns["directory"],
-                once(columns["dead"]),
-                key.low,
-                key.high,
-                i,
-                segment,
-                row,
-            )
+            find_keys(*columns.key, columns["directory"], once(columns["dead"]), *key, i, segment, row)
         return Found(segment, row)
 
     def records(self, found: Found, width: int) -> Int64Array:
@@ -74,12 +63,14 @@ class LatestWins(Layout):
             here = np.flatnonzero(found.segment == i)
             if len(here):
                 places.append(here)
-                parts.append({name: take_column(segment[name], found.row[here]) for name in names})
+                parts.append(segment.columns.only(names).take(found.row[here]))
         if not parts:
-            return np.empty(0, np.int64), {}
-        return np.concatenate(places), {name: concat_column([p[name] for p in parts]) for name in names}
+            return np.empty(0, np.int64), Columns()
+        return np.concatenate(places), Columns.concat(parts)
 
-    def put(self, key: Identity, record: Int64Array, columns: Columns, dead: BoolArray, found: Found) -> None:
+    def put(
+        self, key: Identity, record: Int64Array, columns: Mapping[str, Column], dead: BoolArray, found: Found
+    ) -> None:
         """New rows for the keys (sorted, distinct): a record of int64 words each, and other columns.
 
         ``found`` is what ``find`` said of the keys.
@@ -87,12 +78,10 @@ class LatestWins(Layout):
         if len(key.low) == 0:
             return
         self.rows += int(np.count_nonzero(~dead)) - int(np.count_nonzero(found.segment >= 0))
-        columns = dict(columns) | {"record": record, "low": key.low, "dead": dead.astype(np.uint8)}
-        if len(key.high):
-            columns["high"] = key.high
+        columns = Columns.under(key, {**columns, "record": record, "dead": dead.astype(np.uint8)})
         if not self._segments and dead.any():
-            columns = {name: take_column(column, np.flatnonzero(~dead)) for name, column in columns.items()}
-            if len(columns["low"]) == 0:
+            columns = columns.where(~dead)
+            if columns.rows == 0:
                 return
         self._segments.append(self._write(columns))
         while len(self._segments) > 1:
@@ -103,33 +92,15 @@ class LatestWins(Layout):
             self._segments[-2:] = [merged] if merged.rows else []
 
     def _write(self, columns: Columns) -> Segment:
-        low = columns["low"]
-        assert isinstance(low, np.ndarray)
-        return self._store.write(compress(columns, ["dead"]) | {"directory": build_directory(low)}, rows=len(low))
+        directory = build_directory(columns.key.low)
+        return self._store.write(columns.compress(["dead"]) | {"directory": directory}, rows=columns.rows)
 
     def _merge(self, older: Segment, newer: Segment, *, bottom: bool) -> Segment:
         a, b = older.columns, newer.columns
-        order = merge_latest(
-            a["low"],
-            a.get("high", _NONE),
-            b["low"],
-            b.get("high", _NONE),
-            np.ascontiguousarray(a["dead"]),
-            np.ascontiguousarray(b["dead"]),
-            bottom,
-        )
-        merged: Columns = {}
-        for name in a:
-            if name == "directory":
-                continue
-            x, y = a[name], b[name]
-            if name == "record":
-                merged[name] = take_two_records(x, y, order)
-            elif isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
-                merged[name] = take_two(np.ascontiguousarray(x), np.ascontiguousarray(y), order)
-            else:
-                merged[name] = take_column(concat_column([x, y]), order)
-        return self._write(merged)
+        dead = np.ascontiguousarray(a["dead"]), np.ascontiguousarray(b["dead"])
+        order = merge_latest(*a.key, *b.key, *dead, bottom)
+        merged = {n: take_either(a[n], b[n], order) for n in a if n not in ("directory", "record")}
+        return self._write(Columns(merged | {"record": take_two_records(a["record"], b["record"], order)}))
 
     def live(self) -> tuple[Identity, Columns]:
         """Every key and its newest row: for the end of time only."""
@@ -137,20 +108,17 @@ class LatestWins(Layout):
             merged = self._merge(*self._segments[-2:], bottom=len(self._segments) == 2)
             self._segments[-2:] = [merged] if merged.rows else []
         if not self._segments:
-            return Identity(_NONE, _NONE), {}
-        columns = dict(self._segments[0].columns)
-        alive = np.flatnonzero(columns["dead"] == 0)
-        columns = {n: take_column(c, alive) for n, c in columns.items() if n != "directory"}
-        key = Identity(columns["low"], columns.get("high", _NONE))
-        return key, columns
+            return Identity.empty(), Columns()
+        columns = self._segments[0].columns.without("directory")
+        columns = columns.where(columns["dead"] == 0)
+        return columns.key, columns
 
     def clear(self) -> None:
         self._segments, self.rows = [], 0
 
     def move_to(self, targets: Sequence[Self], route: Route) -> None:
         key, columns = self.live()
-        rest = {n: c for n, c in columns.items() if n not in ("record", "low", "high", "dead")}
+        rest = columns.without("record", "low", "high", "dead")
         for shard, rows in rows_by_shard(route(columns)) if columns else ():
             new, living = np.full(len(rows), -1, np.int64), np.zeros(len(rows), np.bool_)
-            record: Int64Array = columns["record"][rows]  # type: ignore[assignment]
-            targets[shard].put(key.take(rows), record, take(rest, rows), living, Found(new, new))
+            targets[shard].put(key.take(rows), columns.array("record")[rows], rest.take(rows), living, Found(new, new))

@@ -15,8 +15,8 @@ import numpy as np
 from headwater.errors import StateError
 from headwater.model.arrays import Int64Array
 from headwater.model.delta import shard_of
-from headwater.model.identity import Identity, identify
-from headwater.state.columns import Columns, rows_of
+from headwater.model.identity import identify
+from headwater.state.columns import Columns
 from headwater.state.store import Segment, Store
 
 Manifest = dict[str, Any]
@@ -25,8 +25,6 @@ Rule = Callable[[Iterable[int]], int]
 Scalars = Mapping[str, Rule | None]
 Route = Callable[[Columns], Int64Array]
 """The shard of each row that is kept, from its columns."""
-
-_NONE = np.empty(0, np.uint64)
 
 
 def agreed(values: Iterable[int]) -> int:
@@ -145,11 +143,10 @@ def route_by_key(shards: int) -> Route:
     """For rows that are kept under the key by which they are routed; without one, by all their columns (``column.i``)."""
 
     def route(columns: Columns) -> Int64Array:
-        low: Any = columns.get("low")
-        if low is not None:
-            return shard_of(Identity(low, _NONE), shards)
-        whole: list[Any] = [columns[name] for name in sorted(columns, key=_number) if name.startswith("column.")]
-        return shard_of(identify(whole, rows_of(columns)), shards)
+        if "low" in columns:
+            return shard_of(columns.key, shards)
+        whole = [columns[name] for name in sorted(columns, key=_number) if name.startswith("column.")]
+        return shard_of(identify(whole, columns.rows), shards)
 
     return route
 

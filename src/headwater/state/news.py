@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Self
 
 from headwater.model.time import BEGINNING, INFINITY
-from headwater.state.columns import Columns, take
+from headwater.state.columns import Columns
 from headwater.state.manifest import Route, rows_by_shard
 from headwater.state.runs import TimeRuns
 from headwater.state.store import Store
@@ -36,4 +36,4 @@ class WaitingNews(TimeRuns):
         """To each the rows of its shard."""
         for part in parts:
             for shard, rows in rows_by_shard(route(part)):
-                targets[shard].append(take(part, rows))
+                targets[shard].append(part.take(rows))

@@ -8,23 +8,21 @@ merge: neighbours do while the older one is not several times the newer. A key's
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar, NamedTuple, Self, cast
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
 
 from headwater.kernels.directory import build_directory
 from headwater.kernels.groups import group_rows
-from headwater.kernels.merge import take_two
 from headwater.kernels.queues import copy_joined, find_entries, joined_rows, locate_rows, merge_queues
 from headwater.model.arrays import Int64Array, view
 from headwater.model.identity import Identity
-from headwater.state.columns import Column, Columns, concat_column, take, take_column
+from headwater.state.columns import Column, Columns, concat_column, take_column, take_either
 from headwater.state.manifest import Layout, Route, Scalars, rows_by_shard
 from headwater.state.store import Segment, Store
 
 _RATIO = 4
-_NONE = np.empty(0, np.uint64)
 _ROW, _SCALAR = "row.", "scalar."
 
 
@@ -69,10 +67,8 @@ class KeyQueues(Layout):
         count = np.zeros(len(key.low), np.int64)
         entries: list[Int64Array] = []
         for segment in self._segments:
-            columns = segment.columns
-            stored = columns["low"], columns.get("high", _NONE), columns["directory"], columns["count"]
-            entry = np.empty(len(key.low), np.int64)
-            find_entries(*stored, key.low, key.high, entry, count)
+            columns, entry = segment.columns, np.empty(len(key.low), np.int64)
+            find_entries(*columns.key, columns["directory"], columns["count"], *key, entry, count)
             entries.append(entry)
         return Queued(count, entries)
 
@@ -94,17 +90,18 @@ class KeyQueues(Layout):
             out[here] = segment.array("row.time")[located.row[here]]
         return out
 
-    def take(self, located: Located, chosen: Int64Array) -> tuple[Int64Array, list[dict[str, pa.Array]]]:
+    def take(self, located: Located, chosen: Int64Array) -> tuple[Int64Array, list[Columns]]:
         """The columns of the chosen located rows, a part a segment, and in which order those come."""
         order: list[Int64Array] = []
-        parts: list[dict[str, pa.Array]] = []
+        parts: list[Columns] = []
         origin, row = located.segment[chosen], located.row[chosen]
         for i, segment in enumerate(self._segments):
             here = np.flatnonzero(origin == i)
             if len(here):
                 order.append(here)
                 rows = row[here]
-                parts.append({n: to_arrow(take_column(segment[_ROW + n], rows), t) for n, t in self._types.items()})
+                taken = {n: to_arrow(take_column(segment[_ROW + n], rows), t) for n, t in self._types.items()}
+                parts.append(Columns(taken))
         return np.concatenate(order) if order else np.empty(0, np.int64), parts
 
     # -- changing ---------------------------------------------------------------------------------------------------
@@ -116,7 +113,7 @@ class KeyQueues(Layout):
         count: Int64Array,
         offsets: Int64Array,
         time: Int64Array,
-        columns: Mapping[str, pa.Array],
+        columns: Columns,
         scalars: Columns,
     ) -> None:
         """Rows enter at the back of the keys' queues (sorted, distinct), whose counts become these.
@@ -127,44 +124,38 @@ class KeyQueues(Layout):
             return
         self.keys += int(np.count_nonzero(queued.count == 0))
         self.rows += int((count - self._gone(count)).sum() - (queued.count - self._gone(queued.count)).sum())
-        whole: Columns = {_ROW + n: to_numpy(c) for n, c in columns.items()}
-        whole |= {_SCALAR + n: c for n, c in scalars.items()}
-        whole |= {"low": key.low, "count": count, "offsets": offsets, "row.time": time}
-        if len(key.high):
-            whole["high"] = key.high
-        self._segments.append(self._write(whole))
+        whole = {_ROW + n: to_numpy(c) for n, c in columns.items()} | {_SCALAR + n: c for n, c in scalars.items()}
+        whole |= {"count": count, "offsets": offsets, "row.time": time}
+        self._segments.append(self._write(Columns.under(key, whole)))
         while len(self._segments) > 1 and _size(self._segments[-2]) < _RATIO * _size(self._segments[-1]):
             self._merge_last()
 
     def _write(self, columns: Columns) -> Segment:
-        low = cast("np.ndarray", columns["low"])
+        low = columns.key.low
         packed = columns | {"directory": build_directory(low)}
         return self._store.write(packed, rows=len(low), most=int(columns["offsets"][-1]))
 
     def _merge_last(self) -> None:
         """The two newest segments become one."""
         bottom = len(self._segments) == 2
-        a, b = (cast("dict[str, np.ndarray]", segment.columns) for segment in self._segments[-2:])
-        entries, *plan = merge_queues(
-            *(a["low"], a.get("high", _NONE), a["offsets"], a["count"] - self._gone(a["count"])),
-            *(b["low"], b.get("high", _NONE), b["offsets"], b["count"] - self._gone(b["count"])),
-            bottom,
-        )
-        merged: Columns = {"offsets": plan[0]}
+        a, b = (segment.columns for segment in self._segments[-2:])
+        left = [columns["count"] - self._gone(columns.array("count")) for columns in (a, b)]
+        entries, *plan = merge_queues(*a.key, a["offsets"], left[0], *b.key, b["offsets"], left[1], bottom)
+        merged = {"offsets": plan[0]}
         rows: Int64Array | None = None
         for name in a:
             x, y = a[name], b[name]
             if name in ("directory", "offsets"):
                 continue
             if not name.startswith(_ROW):
-                merged[name] = _pick(x, y, entries)
+                merged[name] = take_either(x, y, entries)
             elif isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
                 merged[name] = copy_joined(x, y, *plan)
             else:
                 rows = joined_rows(a["offsets"][-1], *plan) if rows is None else rows
                 type_ = self._types[name.removeprefix(_ROW)]
                 merged[name] = concat_column([to_arrow(x, type_), to_arrow(y, type_)]).take(pa.array(rows))
-        self._segments[-2:] = [self._write(merged)] if len(entries) else []
+        self._segments[-2:] = [self._write(Columns(merged))] if len(entries) else []
 
     # -- the end of time --------------------------------------------------------------------------------------------
 
@@ -174,33 +165,24 @@ class KeyQueues(Layout):
             self._merge_last()
         if not self._segments:
             nothing = np.empty(0, np.int64)
-            return Identity(_NONE, _NONE), nothing, np.zeros(1, np.int64), {}, {}
-        columns = cast("dict[str, np.ndarray]", self._segments[0].columns)
-        rows: Columns = {n: to_arrow(columns[_ROW + n], t) for n, t in self._types.items()}
-        rows["time"] = columns["row.time"]
-        scalars: Columns = {n.removeprefix(_SCALAR): c for n, c in columns.items() if n.startswith(_SCALAR)}
-        return Identity(columns["low"], columns.get("high", _NONE)), columns["count"], columns["offsets"], rows, scalars
+            return Identity.empty(), nothing, np.zeros(1, np.int64), Columns(), Columns()
+        columns = self._segments[0].columns
+        rows = {n: to_arrow(columns[_ROW + n], t) for n, t in self._types.items()} | {"time": columns["row.time"]}
+        scalars = Columns({n.removeprefix(_SCALAR): c for n, c in columns.items() if n.startswith(_SCALAR)})
+        return columns.key, columns.array("count"), columns.array("offsets"), Columns(rows), scalars
 
     def move_to(self, targets: Sequence[Self], route: Route) -> None:
         key, count, offsets, columns, scalars = self.live()
-        named: Columns = {"low": key.low}
-        for shard, chosen in rows_by_shard(route(named)):
-            rows = take(columns, group_rows(offsets, chosen))
-            time: Int64Array = rows.pop("time")  # type: ignore[assignment]
+        for shard, chosen in rows_by_shard(route(Columns({"low": key.low}))):
+            rows = columns.take(group_rows(offsets, chosen))
             places = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.diff(offsets)[chosen])])
             new = Queued(np.zeros(len(chosen), np.int64), [])
-            payload = cast("dict[str, pa.Array]", rows)
-            targets[shard].push(key.take(chosen), new, count[chosen], places, time, payload, take(scalars, chosen))
+            payload = rows.without("time"), scalars.take(chosen)
+            targets[shard].push(key.take(chosen), new, count[chosen], places, rows.time, *payload)
 
 
 def _size(segment: Segment) -> int:
     return segment.rows + segment.most
-
-
-def _pick(older: Column, newer: Column, indices: Int64Array) -> Column:
-    if isinstance(older, np.ndarray) and isinstance(newer, np.ndarray):
-        return take_two(older, newer, indices)
-    return take_column(concat_column([older, newer]), indices)
 
 
 def to_numpy(column: pa.Array) -> Column:

@@ -34,12 +34,12 @@ def with_types(saved: Any, types: KeptTypes, store: Store, *, at: str = "") -> A
 
 def _written_again(saved: Mapping[str, Any], types: Mapping[str, pa.DataType], store: Store) -> Any:
     segment = store.open(dict(saved))
-    columns = dict(segment.columns)
+    columns = segment.columns
     found = {name: types[_bare(name)] for name in columns if _bare(name) in types}
     if not found:
         return saved
-    columns |= {name: as_wider(columns[name], type_) for name, type_ in found.items()}
-    return store.write(columns, rows=segment.rows, least=segment.least, most=segment.most).to_manifest()
+    wider = columns | {name: as_wider(columns[name], type_) for name, type_ in found.items()}
+    return store.write(wider, rows=segment.rows, least=segment.least, most=segment.most).to_manifest()
 
 
 def _bare(name: str) -> str:

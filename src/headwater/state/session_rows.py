@@ -7,7 +7,6 @@ writes the rows that came, and one mark for each session that is forgotten, whos
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -16,14 +15,13 @@ from headwater.kernels.hash import mix_all
 from headwater.kernels.sort import sort_by_key
 from headwater.model.arrays import Int64Array, int64_values
 from headwater.model.identity import Identity
-from headwater.state.columns import Columns, concat_column, take
+from headwater.state.columns import Columns
 from headwater.state.manifest import State
 from headwater.state.queues import KeyQueues
 from headwater.state.store import Store
 
 _FORGOTTEN = 1 << 62  # as a count: more rows than a session ever has
 _SLACK = 65_536
-_NONE = np.empty(0, np.uint64)
 
 
 class _Queues(KeyQueues):
@@ -63,8 +61,8 @@ class SessionRows(State):
         owner = np.repeat(np.arange(len(sessions)), queued.count)
         order, parts = self._queues.take(located, np.arange(len(owner)))
         assert parts, "a session that is kept has rows"
-        columns: Columns = {n: concat_column([p[n] for p in parts]) for n in self._types}
-        weight = int64_values(cast("pa.Array", columns["weight"]))
+        columns = Columns.concat(parts)
+        weight = int64_values(columns.arrow("weight"))
         return owner[order], columns | {"time": self._queues.times(located)[order], "weight": weight}
 
     def change(self, session: Int64Array, rows: Columns, forgotten: Int64Array) -> None:
@@ -72,21 +70,21 @@ class SessionRows(State):
         if len(session) + len(forgotten) == 0:
             return
         low = mix_all(session.view(np.uint64))
-        order = sort_by_key(low, _NONE)
-        rows, low = take(rows, order), low[order]
+        order = sort_by_key(*Identity(low))
+        rows, low = rows.take(order), low[order]
         begins = np.flatnonzero(np.append(True, low[1:] != low[:-1])) if len(low) else np.empty(0, np.int64)
         sizes = np.diff(np.append(begins, len(low)))
         keys = np.concatenate([low[begins], mix_all(forgotten.view(np.uint64))])
         by_key = np.argsort(keys, kind="stable")
         sizes = np.concatenate([sizes, np.zeros(len(forgotten), np.int64)])[by_key]
-        key = Identity(keys[by_key], _NONE)
+        key = Identity(keys[by_key])
         queued = self._queues.find(key)
         count = np.where(by_key < len(begins), queued.count + sizes, _FORGOTTEN)
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-        columns = {n: cast("pa.Array", rows[n]) for n in self._types} | {"weight": pa.array(rows["weight"])}
-        self._queues.push(key, queued, count, offsets, cast("Int64Array", rows["time"]), columns, {})
+        columns = rows.only(self._types) | {"weight": pa.array(rows["weight"])}
+        self._queues.push(key, queued, count, offsets, rows.time, columns, Columns())
         self._queues.tidy()
 
 
 def _key(sessions: Int64Array) -> Identity:
-    return Identity(mix_all(sessions.view(np.uint64)), _NONE)
+    return Identity(mix_all(sessions.view(np.uint64)))

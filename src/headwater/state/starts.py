@@ -10,7 +10,7 @@ import numpy as np
 from headwater.kernels.sort import sort_by_time
 from headwater.model.arrays import Int64Array
 from headwater.model.time import INFINITY
-from headwater.state.columns import Columns, concat, rows_of, take_column
+from headwater.state.columns import Columns
 from headwater.state.manifest import Route, State
 from headwater.state.runs import TimeRuns
 from headwater.state.store import Store
@@ -30,16 +30,16 @@ class StartCounts(State):
 
     def add(self, start: Int64Array, weight: Int64Array) -> None:
         if len(start):
-            time, counted = _sums({"time": start, "weight": weight})  # very many rows may begin at one instant
+            time, counted = _sums(Columns({"time": start, "weight": weight}))  # very many rows may begin at one instant
             self._runs.append({"time": time, "weight": counted})
 
     def least(self, rows: int, frontier: int) -> int:
         """The smallest start with rows; INFINITY if there is none. Rows may still come from the frontier on."""
         low = self._runs.frontier
         while heads := self._runs.between(low, INFINITY):
-            first = min(heads, key=lambda part: part["time"][0])
-            bound = int(first["time"][min(_CHUNK, rows_of(first)) - 1])
-            time, weight = _sums(concat(self._runs.between(low, bound + 1)))
+            first = min(heads, key=lambda part: part.time[0])
+            bound = int(first.time[min(_CHUNK, first.rows) - 1])
+            time, weight = _sums(Columns.concat(self._runs.between(low, bound + 1)))
             kept = np.flatnonzero(weight)
             low = int(time[kept[0]]) if len(kept) else bound + 1
             self._runs.advance(min(low, frontier))
@@ -52,7 +52,7 @@ class StartCounts(State):
         return low
 
     def _compact(self) -> None:
-        time, weight = _sums(concat(self._runs.between(self._runs.frontier, INFINITY)))
+        time, weight = _sums(Columns.concat(self._runs.between(self._runs.frontier, INFINITY)))
         frontier, self._runs = self._runs.frontier, TimeRuns(self._store)
         self._runs.frontier = frontier
         self.add(time[weight != 0], weight[weight != 0])
@@ -66,7 +66,7 @@ class StartCounts(State):
 
 
 def _sums(entries: Columns) -> tuple[Int64Array, Int64Array]:
-    order = sort_by_time(entries["time"])
-    time, weight = (take_column(entries[name], order) for name in ("time", "weight"))
+    entries = entries.take(sort_by_time(entries.time))
+    time, weight = entries.time, entries["weight"]
     begins = np.flatnonzero(np.append(True, time[1:] != time[:-1]))
     return time[begins], np.add.reduceat(weight, begins, dtype=np.int64)

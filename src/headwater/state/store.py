@@ -13,7 +13,7 @@ import json
 import os
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import Any, Protocol
 
@@ -23,7 +23,7 @@ import pyarrow as pa
 from headwater.errors import StateError
 from headwater.kernels.checksum import checksum
 from headwater.model.arrays import view
-from headwater.state.columns import Column, Columns, bytes_of, is_constant
+from headwater.state.columns import Column, Columns, is_constant
 from headwater.state.filesystem import Folder
 
 FORMAT_VERSION = 1
@@ -64,9 +64,7 @@ class Segment:
         return self.columns[name]
 
     def array(self, name: str) -> np.ndarray:
-        column = self.columns[name]
-        assert isinstance(column, np.ndarray)
-        return column
+        return self.columns.array(name)
 
     def to_manifest(self) -> dict[str, Any]:
         """Its name and ranges. Once a manifest names it, it is kept: many are merged away before that."""
@@ -80,7 +78,7 @@ class Segment:
 class Store(Protocol):
     """Makes segments; never changes one."""
 
-    def write(self, columns: Columns, *, rows: int, least: int = 0, most: int = 0) -> Segment: ...
+    def write(self, columns: Mapping[str, Column], *, rows: int, least: int = 0, most: int = 0) -> Segment: ...
 
     def open(self, manifest: dict[str, Any]) -> Segment:
         """The segment that ``Segment.to_manifest`` described; its columns are read when they are asked for."""
@@ -90,9 +88,10 @@ class Store(Protocol):
 class MemoryStore:
     """Segments as plain arrays."""
 
-    def write(self, columns: Columns, *, rows: int, least: int = 0, most: int = 0) -> Segment:
+    def write(self, columns: Mapping[str, Column], *, rows: int, least: int = 0, most: int = 0) -> Segment:
         # A name is given when the segment is made: two segments may share array objects.
-        return Segment(uuid.uuid4().hex, rows, bytes_of(columns.values()), least, most, columns=columns)
+        columns = Columns(columns)
+        return Segment(uuid.uuid4().hex, rows, columns.nbytes, least, most, columns=columns)
 
     def open(self, manifest: dict[str, Any]) -> Segment:
         raise StateError("STATE_NOT_DURABLE", "state kept in memory cannot be read back")
@@ -111,9 +110,9 @@ class FileStore:
         self._sync, self._check = sync, check
         self.folder.make()
 
-    def write(self, columns: Columns, *, rows: int, least: int = 0, most: int = 0) -> Segment:
-        name, size = uuid.uuid4().hex, bytes_of(columns.values())
-        return Segment(name, rows, size, least, most, columns=columns, folder=self.folder, keep=self._keep)
+    def write(self, columns: Mapping[str, Column], *, rows: int, least: int = 0, most: int = 0) -> Segment:
+        columns, name = Columns(columns), uuid.uuid4().hex
+        return Segment(name, rows, columns.nbytes, least, most, columns=columns, folder=self.folder, keep=self._keep)
 
     def _keep(self, name: str, columns: Columns, rows: int) -> int:
         """Put a segment on disk; returns its checksum."""
@@ -196,7 +195,7 @@ class _Files:
             self._drop(f"{folder}/{name}")
 
     def _drop(self, path: str) -> None:
-        self._in_memory -= self._open.pop(path, ({}, 0))[1]
+        self._in_memory -= self._open.pop(path, (None, 0))[1]
 
 
 _MOST_OPEN = 512
@@ -231,7 +230,7 @@ def _decode(data: pa.Buffer, path: str) -> Columns:
             f'state segment "{path}" has format {described["format"]}, this version reads {FORMAT_VERSION}',
             hint="Go on with the version of Headwater that wrote it, or start with an empty checkpoint folder.",
         )
-    columns: Columns = {}
+    columns: dict[str, Column] = {}
     for i, field in enumerate(batch.schema):
         values = batch.column(i).values
         kind, _, width = (field.metadata or {}).get(b"kind", b"").decode().partition(":")
@@ -241,7 +240,7 @@ def _decode(data: pa.Buffer, path: str) -> Columns:
             columns[field.name] = _as_numpy(values).reshape(-1, int(width))
         else:
             columns[field.name] = _as_numpy(values) if kind == "numpy" else values
-    return columns
+    return Columns(columns)
 
 
 def _kind(column: Column) -> str:

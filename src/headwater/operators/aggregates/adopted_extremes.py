@@ -9,7 +9,7 @@ rows add to one is what their ends will take away. A row that never ends adds no
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,7 @@ from headwater.model.identity import Identity
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.operators.aggregates.measures import Measure, fingerprints
 from headwater.operators.words import from_words
-from headwater.state.columns import Columns, concat, take
+from headwater.state.columns import Columns
 from headwater.state.latest import Found, LatestWins
 from headwater.state.store import MemoryStore
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 UNTIL = "until"
 """The column of an endpoint that says where its row ends: staircases ask for it."""
-
-_NONE = np.empty(0, np.uint64)
 
 
 def without_staircases(
@@ -44,7 +42,7 @@ def without_staircases(
     new.endpoints.frontier = old.endpoints.frontier
     new.kept.take_over(old.kept, {j: was.index(m) for j, m in enumerate(now) if m in was})
     parts = old.endpoints.between(old.endpoints.frontier, INFINITY)
-    waiting: Any = dict(concat(parts)) if parts else {}
+    waiting = Columns.concat(parts) if parts else Columns()
     added: dict[Measure, Int64Array] = {}
     for j, measure in enumerate(now):
         if measure in was:
@@ -65,28 +63,26 @@ def without_staircases(
     if parts:
         used = {name for m in now for name in (m.valid_name, *m.value_names)}
         unused = {UNTIL} | {name for m in was for name in (m.valid_name, *m.value_names)} - used
-        new.endpoints.append({name: column for name, column in waiting.items() if name not in unused})
+        new.endpoints.append(waiting.without(*unused))
 
 
-def _values(waiting: Any, extreme: Measure, type_: pa.DataType) -> tuple[np.ndarray, pa.Array]:
+def _values(waiting: Columns, extreme: Measure, type_: pa.DataType) -> tuple[np.ndarray, pa.Array]:
     """Which endpoints take part, and the values of their rows."""
     valid = np.ascontiguousarray(waiting[extreme.valid_name])
     return valid, from_words(np.ascontiguousarray(waiting[extreme.value_names[0]]), valid == 0, type_)
 
 
-def _keep_begun(new: AggregateState, measure: int, waiting: Any, valid: np.ndarray, values: pa.Array) -> None:
+def _keep_begun(new: AggregateState, measure: int, waiting: Columns, valid: np.ndarray, values: pa.Array) -> None:
     """The rows that have not begun at the frontier, by the endpoints at which they will."""
-    begins = np.flatnonzero((valid != 0) & (waiting[UNTIL] > waiting["time"]))
-    rows: Any = take({name: waiting[name] for name in ("time", UNTIL, "weight")}, begins)
-    weight = rows["weight"].astype(np.int64)
-    new.kept.append(
-        measure, _key(waiting).take(begins), rows["time"], rows[UNTIL], weight, values.take(pa.array(begins))
-    )
+    begins = np.flatnonzero((valid != 0) & (waiting[UNTIL] > waiting.time))
+    rows = waiting.only(("time", UNTIL, "weight")).take(begins)
+    key, begun = waiting.key.take(begins), values.take(pa.array(begins))
+    new.kept.append(measure, key, rows.time, rows.array(UNTIL), rows.weight, begun)
 
 
-def _taken_away(waiting: Any, measure: Measure) -> Int64Array:
+def _taken_away(waiting: Columns, measure: Measure) -> Int64Array:
     """By how much each endpoint lowers the fingerprint; those of rows that begin and never end do not count."""
-    change = waiting["weight"].astype(np.int64) * waiting[measure.valid_name] * waiting[measure.value_names[0]]
+    change = waiting.weight * waiting[measure.valid_name] * waiting[measure.value_names[0]]
     return np.where(waiting[UNTIL] == INFINITY, 0, -change)
 
 
@@ -95,14 +91,14 @@ def _put_totals(
     new: AggregateState,
     was: Sequence[Measure],
     now: Sequence[Measure],
-    waiting: Any,
+    waiting: Columns,
     added: dict[Measure, Int64Array],
 ) -> None:
     """The totals at the frontier, in the order of the new measures."""
     key, columns = old.base.live()
     if len(key.low) == 0:
         return
-    record: Any = columns["record"]
+    record = columns["record"]
     places = np.cumsum([0, *(m.words for m in was)])
     words: list[Int64Array] = []
     for measure in now:
@@ -116,17 +112,13 @@ def _put_totals(
     new.base.put(key, np.stack([*words, record[:, -1]], axis=1), payload, living, Found(nobody, nobody))
 
 
-def _sums(key: Identity, waiting: Any, amounts: Int64Array) -> Int64Array:
+def _sums(key: Identity, waiting: Columns, amounts: Int64Array) -> Int64Array:
     """The sum of the endpoints' amounts for each key."""
     index, nobody = LatestWins(MemoryStore()), np.full(len(key.low), -1, np.int64)
     numbers = np.arange(len(key.low))[:, None]
     index.put(key, numbers, {}, np.zeros(len(key.low), np.bool_), Found(nobody, nobody))
-    found = index.find(_key(waiting))
+    found = index.find(waiting.key)
     known = np.flatnonzero(found.segment >= 0)
     total = np.zeros(len(key.low), np.int64)
     np.add.at(total, index.records(found, 1)[known, 0], amounts[known])
     return total
-
-
-def _key(waiting: Columns) -> Identity:
-    return Identity(np.ascontiguousarray(waiting["low"]), np.ascontiguousarray(waiting.get("high", _NONE)))

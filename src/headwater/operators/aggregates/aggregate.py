@@ -36,7 +36,6 @@ from headwater.operators.sight import Sight
 from headwater.operators.sweeps.endpoints import Segments, Swept
 from headwater.operators.sweeps.sweep import SweepOperator, SweepState
 from headwater.operators.words import fits_word
-from headwater.state.columns import Columns
 from headwater.state.retyped import KeptTypes
 from headwater.state.store import Store
 
@@ -157,8 +156,8 @@ class AggregateOperator(SweepOperator):
     def key_columns(self, delta: Delta, port: int) -> tuple[Identity, Sequence[pa.Array]]:
         return delta.key(self._keys), [delta.column(k) for k in self._keys]
 
-    def value_columns(self, delta: Delta, port: int) -> Columns:
-        columns: Columns = {}
+    def value_columns(self, delta: Delta, port: int) -> dict[str, np.ndarray]:
+        columns: dict[str, np.ndarray] = {}
         for measure in self._measures:
             here = measure.port == port
             if measure.valid_name not in columns and (measure != _ROWS or self.arity > 1):
@@ -245,7 +244,7 @@ class AggregateOperator(SweepOperator):
         words[0], words[1], words[2:4] = rows, rows, shown.view(np.int64)
         return Segments(key, start, end, np.ones(len(key), np.int64), np.arange(len(key)), words)
 
-    def _follow(self, walk: Walk, columns: Columns, words: Int64Array, changed: np.ndarray) -> None:
+    def _follow(self, walk: Walk, columns: dict[str, np.ndarray], words: Int64Array, changed: np.ndarray) -> None:
         """Each measure's totals after each instant."""
         every = np.ones(len(walk[2]), np.uint8)
         for j, measure in enumerate(self._measures):

@@ -10,8 +10,6 @@ strong form works.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from headwater.kernels.staircase import sweep_staircases
@@ -63,7 +61,7 @@ class Staircases(State):
     def steps(self) -> tuple[Identity, Int64Array, Int64Array]:
         """Every step: its group, its end, and the value as a word."""
         key, (offsets, columns, _) = self._groups.live()
-        stairs: Any = columns["stairs"]
+        stairs = columns.array("stairs")
         owner = np.repeat(np.arange(len(key.low)), np.diff(offsets) // 2)
         values = stairs[1::2] if self._largest else ~stairs[1::2]
         if self._floats:  # the bits of negative ones were turned round, to put them in order

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -25,14 +25,13 @@ from headwater.model.time import BEGINNING
 from headwater.operators.base import Frontiers, Inputs, Operator, Portions, Step, at_once
 from headwater.operators.rows.condition import Condition
 from headwater.state.buckets import ExpiryBuckets
-from headwater.state.columns import Columns, concat_column, is_constant, take_column
+from headwater.state.columns import Columns, concat_column, once, take_column
 from headwater.state.manifest import State
 from headwater.state.retyped import KeptTypes
 from headwater.state.store import Segment, Store
 
 BLOCK = 1 << 19  # pairs looked at together: bounds the memory of products and hot keys
 _LEAST_ROOM = 1024
-_NONE = np.empty(0, np.uint64)
 
 
 class JoinState(State):
@@ -52,12 +51,12 @@ class _Rows(NamedTuple):
     """Rows to be paired: their columns, and key and times sorted by key; ``order`` leads from there to the columns."""
 
     columns: Columns
-    by_key: dict[str, np.ndarray]
+    by_key: Columns
     order: Int64Array | None
 
     @classmethod
     def kept(cls, segment: Segment) -> _Rows:
-        return cls(segment.columns, cast("dict[str, np.ndarray]", segment.columns), None)
+        return cls(segment.columns, segment.columns, None)
 
     def places(self, rows: Int64Array) -> Int64Array:
         return rows if self.order is None else self.order[rows]
@@ -206,12 +205,11 @@ class JoinOperator(Operator):
         key = identify(columns, len(delta))
         order = sort_by_key(*key) if columns else np.arange(len(delta))
         lifetime = delta.end - delta.start
-        low, high = key.take(order)
-        by_key = {"low": low, "high": high, "directory": build_directory(low)}
-        by_key |= {"expiry": delta.end[order], "lifetime": lifetime[order]}
-        kept: Columns = {"lifetime": lifetime, "weight": delta.weight}
+        ordered = key.take(order)
+        by_key = {"directory": build_directory(ordered.low), "expiry": delta.end[order], "lifetime": lifetime[order]}
+        kept = Columns({"lifetime": lifetime, "weight": delta.weight})
         kept |= {f"column.{i}": delta.columns[i] for i in self._stored[side]}
-        return _Arrived(delta, key, order, _Rows(kept, by_key, order))
+        return _Arrived(delta, key, order, _Rows(kept, Columns.under(ordered, by_key), order))
 
     # -- pairs ------------------------------------------------------------------------------------------------------
 
@@ -277,21 +275,21 @@ class JoinOperator(Operator):
 
 def _overlapping(arrived: _Rows, other: _Rows) -> Iterator[_Pairs]:
     """Pairs of equal keys whose intervals meet, at most a block at a time; the side with fewer rows asks."""
-    swapped = len(other.by_key["low"]) < len(arrived.by_key["low"])
+    swapped = len(other.by_key.key.low) < len(arrived.by_key.key.low)
     asking, asked = (other, arrived) if swapped else (arrived, other)
     questions, answers = asking.by_key, asked.by_key
-    low, high = answers["low"], answers.get("high", _NONE)
-    which, first = find_first(questions["low"], low, answers["directory"])
-    q_low, q_high, q_end = questions["low"], questions.get("high", _NONE), np.ascontiguousarray(questions["expiry"])
+    q_key, key = questions.key, answers.key
+    which, first = find_first(q_key.low, key.low, answers["directory"])
+    q_end = np.ascontiguousarray(questions["expiry"])
     q_start = q_end - questions["lifetime"]
     # What is constant in a segment must not be spread out: that would cost the size of the state.
-    end, lifetime = (c[:1].copy() if is_constant(c) else c for c in (answers["expiry"], answers["lifetime"]))
+    end, lifetime = (once(answers[name]) for name in ("expiry", "lifetime"))
     room = min(max(_LEAST_ROOM, 2 * len(which)), BLOCK)
     at, offset = 0, 0
     while at < len(which):
         asks, row, start, stop = (np.empty(room, np.int64) for _ in range(4))
         at, offset, found = match_overlapping(
-            which, first, q_low, q_high, q_start, q_end, low, high, end, lifetime, at, offset, asks, row, start, stop
+            which, first, *q_key, q_start, q_end, *key, end, lifetime, at, offset, asks, row, start, stop
         )
         if found:
             ours, theirs = asking.places(asks[:found]), asked.places(row[:found])

@@ -23,8 +23,8 @@ from headwater.model.time import BEGINNING, INFINITY
 from headwater.operators.base import Frontiers, Inputs, Operator, Step
 from headwater.operators.ranking.sort_order import SortColumn
 from headwater.operators.ranking.top_rows import Shown, TopRows
-from headwater.operators.sweeps.row_endpoints import PendingEndpoints, RecentEndpoints, RowEndpoints, identity_of
-from headwater.state.columns import Columns, concat, rows_of
+from headwater.operators.sweeps.row_endpoints import PendingEndpoints, RecentEndpoints, RowEndpoints
+from headwater.state.columns import Columns
 from headwater.state.hold_counts import HoldCounts
 from headwater.state.manifest import Route, Scalars, State, agreed
 from headwater.state.news import WaitingNews
@@ -63,7 +63,7 @@ class TopKState(State):
 
     def take_unshown(self, none: RowEndpoints) -> RowEndpoints:
         parts = (waiting.take_all() for waiting in self.unshown)
-        return RowEndpoints(*(concat(part) if part else nothing for part, nothing in zip(parts, none, strict=True)))
+        return RowEndpoints.joined(parts, none)
 
     def clear(self) -> None:
         self.first.clear()
@@ -183,7 +183,7 @@ class TopKOperator(Operator):
         state.endpoints.append(later)
         news = RowEndpoints.concat([*news, arrived])
         results: list[Delta] = []
-        touched = Identity(*(np.empty(0, np.uint64),) * 2)
+        touched = Identity.empty()
         if news.size:
             touched = news.partitions()[0]
             known = state.recent.probe(touched, state.frontier, self._none)
@@ -191,9 +191,9 @@ class TopKOperator(Operator):
             both = RowEndpoints.concat([known, news])
             changed = state.first.sweep(both, fresh, state.frontier, frontier, show_open=True)
             results = [self._output(shown) for shown in changed.shown]
-            state.recent.append(news.filter(lambda part: part["time"] >= frontier))
+            state.recent.append(news.filter(lambda part: part.time >= frontier))
         # Later ones are news. Of partitions without news nothing that is shown changes: only what is kept moves on.
-        passed = passed.filter(lambda part: (part["time"] <= state.tau) & ~find_sorted(*touched, *identity_of(part)))
+        passed = passed.filter(lambda part: (part.time <= state.tau) & ~find_sorted(*touched, *part.key))
         if passed.size:
             stale = np.zeros(passed.size, np.bool_)
             state.first.sweep(passed, stale, state.frontier, INFINITY, show_open=False)
@@ -216,4 +216,4 @@ class TopKOperator(Operator):
 
 def _marks(old: Columns, new: Columns) -> BoolArray:
     """False for each of the old, true for each of the new."""
-    return np.repeat([False, True], [rows_of(old), rows_of(new)])
+    return np.repeat([False, True], [old.rows, new.rows])

@@ -23,9 +23,9 @@ from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
 from headwater.operators.ranking.sort_order import SortColumn
 from headwater.operators.ranking.sort_slots import Rows, Slots, assign_slots
-from headwater.operators.sweeps.row_endpoints import RowEndpoints, identity_columns, identity_of
+from headwater.operators.sweeps.row_endpoints import RowEndpoints, identity_columns
 from headwater.state.buckets import ExpiryBuckets
-from headwater.state.columns import Columns, take
+from headwater.state.columns import Columns
 from headwater.state.groups import Groups, LatestGroups
 from headwater.state.latest import Found
 from headwater.state.manifest import State
@@ -33,7 +33,6 @@ from headwater.state.store import Store
 
 _LEAST_SPARE = 32
 _GROWTH = 4
-_NONE = np.empty(0, np.uint64)
 
 
 class Shown(NamedTuple):
@@ -109,9 +108,8 @@ class TopRows(State):
         self._names = [f"column.{i}" for i in range(len(schema))]
         number, word = np.empty(0, np.int64), np.empty(0, np.uint64)
         self._wide = not is_recoverable(schema.types)
-        columns: Columns = {"copies": number, "since": number}
+        columns = Columns.numbered(pa.array([], type_) for type_ in schema.types) | {"copies": number, "since": number}
         columns |= identity_columns("row.", Identity(word, word), wide=self._wide)
-        columns |= {n: pa.array([], type_) for n, type_ in zip(self._names, schema.types, strict=True)}
         self._first = LatestGroups(store, columns=columns, scalars={"partial": np.empty(0, np.uint8), "spare": number})
         self._all: ExpiryBuckets | None = None
         if window[1] < INFINITY:
@@ -127,8 +125,7 @@ class TopRows(State):
         """Remember the rows that do not end before the frontier: later on, no others will be asked for."""
         if self._all is not None and len(delta):
             later = delta.filter(delta.end >= frontier)
-            columns: Columns = dict(zip(self._names, later.columns, strict=True))
-            columns |= {"start": later.start, "weight": later.weight}
+            columns = Columns.numbered(later.columns) | {"start": later.start, "weight": later.weight}
             self._all.append(later.key(partition), later.end, columns)
 
     def expire(self, frontier: int) -> None:
@@ -146,9 +143,8 @@ class TopRows(State):
         assert self._all is not None
         owner, rows = self._all.probe(key)
         valid = np.flatnonzero((rows["start"] < frontier) & (rows["expiry"] >= frontier))
-        columns = [rows[n].take(pa.array(valid)) for n in self._names]  # type: ignore[union-attr]
-        weight = rows["weight"][valid].astype(np.int64)  # type: ignore[union-attr]
-        return Rows(owner[valid], identify(columns, len(valid)), columns), weight
+        columns = rows.only(self._names).take(valid).payload(len(self._names))
+        return Rows(owner[valid], identify(columns, len(valid)), columns), rows.weight[valid]
 
     # -- sweeping ---------------------------------------------------------------------------------------------------
 
@@ -165,9 +161,9 @@ class TopRows(State):
         short = self._sweep(touched, frontier, horizon, changed, show_open=show_open, whole=False)
         if short.any():
             mine = short[touched.owner]
-            starts = len(endpoints.starts["time"])
+            starts = endpoints.starts.rows
             parts = zip(endpoints, (mine[:starts], mine[starts:]), strict=True)
-            rest = RowEndpoints(*(take(part, np.flatnonzero(mask)) for part, mask in parts))
+            rest = RowEndpoints(*(part.where(mask) for part, mask in parts))
             touched = self._touch(rest, fresh[mine])
             self._sweep(touched, frontier, horizon, changed, show_open=show_open, whole=True)
         return changed
@@ -198,7 +194,7 @@ class TopRows(State):
         segments = segments[:, ~short[slots.partition[segments[0]]]]
         changed.shown.append(Shown(slots.columns, *segments))
         done = np.flatnonzero(~short & (whole | (time[groups[:-1]] < horizon)))
-        changed.since_before.append(touched.base.columns["since"][group_rows(touched.base.offsets, done)])  # type: ignore
+        changed.since_before.append(touched.base.columns.array("since")[group_rows(touched.base.offsets, done)])
         self._keep(touched, slots, done, offsets, kept, partial, base.spare)
         changed.since_after.append(kept[2][group_rows(offsets, done)])
         return short
@@ -207,25 +203,25 @@ class TopRows(State):
         """Slots for all rows at hand, the partitions as they were at the frontier, and the slot of each endpoint."""
         starts, ends = touched.endpoints
         entries, count = touched.base, len(touched.groups) - 1
-        kept = [entries.columns[n] for n in self._names]
+        width = len(self._names)
+        kept = entries.columns.payload(width)
         known = [
-            Rows(np.repeat(np.arange(count), np.diff(entries.offsets)), identity_of(entries.columns, "row."), kept),
-            Rows(touched.owner[: len(starts["time"])], identity_of(starts, "row."), [starts[n] for n in self._names]),
+            Rows(np.repeat(np.arange(count), np.diff(entries.offsets)), entries.columns.identity("row."), kept),
+            Rows(touched.owner[: starts.rows], starts.identity("row."), starts.payload(width)),
         ]
-        entry_copies: Int64Array = entries.columns["copies"]  # type: ignore[assignment]
+        entry_copies = entries.columns.array("copies")
         weight = entry_copies
         if whole:
             rows, weight = self._rows_at(touched.key, frontier)
             known.append(rows)
-        slots, places = assign_slots(count, known, identity_of(ends, "row."), self._order)
+        slots, places = assign_slots(count, known, ends.identity("row."), self._order)
         copies = np.zeros(len(slots.identity.low), np.int64)
         np.add.at(copies, places[2] if whole else places[0], weight)
         partial = (entries.scalars["partial"] != 0) & (not whole)
         bound = slots.first[1:] - 1
         bound[partial] = places[0][entries.offsets[1:][partial] - 1]
-        known_spare: Int64Array = entries.scalars["spare"]  # type: ignore[assignment]
-        spare = self._spare(known_spare, slots, copies, np.diff(touched.groups), whole=whole)
-        since: Int64Array = entries.columns["since"]  # type: ignore[assignment]
+        spare = self._spare(entries.scalars.array("spare"), slots, copies, np.diff(touched.groups), whole=whole)
+        since = entries.columns.array("since")
         base = _Base(slots.first, copies, entries.offsets, places[0], entry_copies, since, partial, bound, spare)
         return slots, base, np.concatenate([places[1], places[-1]])[touched.order]
 
@@ -249,7 +245,7 @@ class TopRows(State):
         both = np.concatenate([old, new], axis=1)
         both[4, : old.shape[1]] *= -1
         words = both.view(np.uint64)
-        kept, weight = consolidate_rows(words[0], words[1] if self._ranked else _NONE, both[2], both[3], both[4])
+        kept, weight = consolidate_rows(words[0], words[1, : None if self._ranked else 0], both[2], both[3], both[4])
         both = both[:, kept]
         both[4] = weight
         return both
@@ -266,10 +262,9 @@ class TopRows(State):
     ) -> None:
         sizes = np.diff(offsets)[done]
         chosen = kept[:, group_rows(offsets, done)]
-        rows = take(dict(zip(self._names, slots.columns, strict=True)), chosen[0])
-        columns: Columns = {"copies": chosen[1], "since": chosen[2]}
-        columns |= identity_columns("row.", slots.identity.take(chosen[0]), wide=self._wide) | rows
-        scalars: Columns = {"partial": partial[done].astype(np.uint8), "spare": spare[done]}
+        columns = Columns.numbered(slots.columns).take(chosen[0]) | {"copies": chosen[1], "since": chosen[2]}
+        columns |= identity_columns("row.", slots.identity.take(chosen[0]), wide=self._wide)
+        scalars = {"partial": partial[done].astype(np.uint8), "spare": spare[done]}
         found = Found(touched.found.segment[done], touched.found.row[done])
         places = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
         self._first.put(touched.key.take(done), places, columns, scalars, sizes == 0, found)
@@ -278,17 +273,17 @@ class TopRows(State):
 
     def all_since(self) -> Int64Array:
         """Since when each row is in sight that is kept as one of the first."""
-        return self._first.live()[1].columns["since"]  # type: ignore[return-value]
+        return self._first.live()[1].columns.array("since")
 
     def still_open(self) -> Shown:
         """What is in sight of all partitions, shown for ever."""
         _, (offsets, columns, _) = self._first.live()
-        copies: Int64Array = columns["copies"]  # type: ignore[assignment]
+        copies = columns.array("copies")
         total = np.concatenate([np.zeros(1, np.int64), np.cumsum(copies)])
         before = total[:-1] - np.repeat(total[offsets[:-1]], np.diff(offsets))
         low, high = self._window
         weight = np.minimum(before + copies, high) - np.maximum(before, low)
         seen = np.flatnonzero(weight > 0)
-        since: Int64Array = columns["since"]  # type: ignore[assignment]
         end = np.full(len(seen), INFINITY, np.int64)
-        return Shown([columns[n] for n in self._names], seen, before[seen] + 1, since[seen], end, weight[seen])
+        since, rows = columns.array("since")[seen], columns.payload(len(self._names))
+        return Shown(rows, seen, before[seen] + 1, since, end, weight[seen])

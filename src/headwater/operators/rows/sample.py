@@ -14,7 +14,7 @@ from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY, round_up, saturating_add
 from headwater.operators.base import Frontiers, Inputs, Operator, Routing, Step
-from headwater.state.columns import Columns, concat, rows_of
+from headwater.state.columns import Columns
 from headwater.state.manifest import Scalars, State
 from headwater.state.runs import TimeRuns
 from headwater.state.store import Store
@@ -116,16 +116,15 @@ class SampleOperator(Operator):
 
     def _due(self, state: SampleState, until: int) -> Delta:
         """The rows that waited for an instant before ``until``."""
-        due = [part for part in state.waiting.advance(until) if rows_of(part)]
+        due = [part for part in state.waiting.advance(until) if part.rows]
         if not due:
             return Delta.empty(self.schema)
-        rows = concat(due)
-        times = (np.asarray(rows[name], np.int64) for name in ("time", "end", "weight"))
-        return Delta(self.schema, [rows[f"column.{i}"] for i in range(len(self.schema))], *times)  # type: ignore[arg-type]
+        rows = Columns.concat(due)
+        return Delta(self.schema, rows.payload(len(self.schema)), rows.time, rows.array("end"), rows.weight)
 
     def _wait(self, state: SampleState, rows: Delta) -> None:
-        columns: Columns = {"time": rows.start, "end": rows.end, "weight": rows.weight}
-        state.waiting.append(columns | {f"column.{i}": column for i, column in enumerate(rows.columns)})
+        times = {"time": rows.start, "end": rows.end, "weight": rows.weight}
+        state.waiting.append(times | Columns.numbered(rows.columns))
 
 
 def _distance(first: Int64Array, last: Int64Array) -> UInt64Array:

@@ -15,7 +15,7 @@ from headwater.model.delta import Delta
 from headwater.model.schema import Field, Schema
 from headwater.model.time import BEGINNING, INFINITY, saturating_add
 from headwater.operators.base import Frontiers, Inputs, Operator, Step
-from headwater.state.columns import Columns, concat, rows_of, take
+from headwater.state.columns import Columns
 from headwater.state.manifest import Scalars, State
 from headwater.state.runs import TimeRuns
 from headwater.state.store import Store
@@ -133,20 +133,18 @@ class SplitOperator(Operator):
         return crossing.with_times(first[over], after[over])
 
     def _wait(self, state: SplitState, delta: Delta, since: Int64Array, after: Int64Array) -> None:
-        columns: Columns = {"time": after, "weight": delta.weight, "since": since}
-        columns |= {f"column.{i}": column for i, column in enumerate(delta.columns)}
-        state.open.append(take(columns, np.flatnonzero(after != INFINITY)))
+        columns = {"time": after, "weight": delta.weight, "since": since} | Columns.numbered(delta.columns)
+        state.open.append(columns.where(after != INFINITY))
 
     def _continue(self, state: SplitState, frontier: int) -> Delta:
         """The pieces of rows that never end between the old frontier and the new one."""
-        due = [part for part in state.open.advance(frontier) if rows_of(part)]
+        due = [part for part in state.open.advance(frontier) if part.rows]
         if not due:
             return Delta.empty(self.schema)
-        rows = concat(due)
-        time: Int64Array = rows["time"]  # type: ignore[assignment]
-        end = np.full(len(time), INFINITY, np.int64)
-        payload = [*(rows[f"column.{i}"] for i in range(len(self.schema))), pa.array(rows["since"])]
-        open_ = Delta(self._waiting, payload, time, end, rows["weight"].astype(np.int64, copy=False))  # type: ignore[union-attr]
+        rows = Columns.concat(due)
+        end = np.full(rows.rows, INFINITY, np.int64)
+        payload = [*rows.payload(len(self.schema)), pa.array(rows["since"])]
+        open_ = Delta(self._waiting, payload, rows.time, end, rows.weight)
         if (open_.weight < 0).any():
             open_ = open_.consolidate()
         since = open_.columns[-1].to_numpy()

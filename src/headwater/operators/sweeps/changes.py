@@ -20,7 +20,7 @@ from headwater.operators.sight import Sight
 from headwater.operators.sweeps.count_sweep import CountSweepOperator
 from headwater.operators.sweeps.endpoints import Segments, Swept
 from headwater.operators.sweeps.sweep import SweepOperator
-from headwater.state.columns import Columns, take
+from headwater.state.columns import Columns
 
 
 class ChangesOperator(SweepOperator):
@@ -95,10 +95,8 @@ class FromSignedOperator(CountSweepOperator):
     def _endpoints(self, delta: Delta, port: int, bounds: Sequence[tuple[int, int]]) -> list[Columns]:
         sign = delta.column(self._sign).to_numpy(zero_copy_only=False).astype(np.int64)
         key, payload = self.key_columns(delta, port)
-        whole: Columns = {"time": delta.start, "low": key.low, "weight": delta.weight * sign}
-        if len(key.high):
-            whole["high"] = key.high
+        whole = Columns.under(key, {"time": delta.start, "weight": delta.weight * sign})
         if not self._recoverable:
-            whole["begins"] = (sign > 0).astype(np.uint8)
+            whole |= {"begins": (sign > 0).astype(np.uint8)}
             whole |= {f"key.{i}": column for i, column in enumerate(payload)}
-        return [take(whole, np.flatnonzero((delta.start >= low) & (delta.start < high))) for low, high in bounds]
+        return [whole.where((delta.start >= low) & (delta.start < high)) for low, high in bounds]

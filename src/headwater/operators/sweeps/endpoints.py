@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -14,8 +15,6 @@ from headwater.model.arrays import BoolArray, Int64Array
 from headwater.model.delta import Delta
 from headwater.model.identity import Identity
 from headwater.state.columns import Column, Columns, concat_column, take_column
-
-_NONE = np.empty(0, np.uint64)
 
 
 class Segments(NamedTuple):
@@ -37,7 +36,7 @@ class Segments(NamedTuple):
 class Swept(NamedTuple):
     """The endpoints of a tick by (key, time)."""
 
-    columns: Columns  # numpy columns, sorted
+    columns: dict[str, np.ndarray]  # sorted; operators add their own
     groups: Int64Array  # where each key begins, and the end
     key: Identity  # one entry a key
     order: Int64Array  # the permutation that sorted the endpoints
@@ -45,25 +44,24 @@ class Swept(NamedTuple):
 
     @classmethod
     def group(cls, endpoints: Columns) -> Swept:
-        low, high = endpoints["low"], endpoints.get("high", _NONE)
-        order, groups = sort_by_key_time(low, high, endpoints["time"])
-        columns = {
-            n: c.take(order) for n, c in endpoints.items() if isinstance(c, np.ndarray) and n not in ("low", "high")
-        }
+        key = endpoints.key
+        order, groups = sort_by_key_time(*key, endpoints.time)
+        rest = endpoints.without("low", "high")
+        columns = {n: c.take(order) for n, c in rest.items() if isinstance(c, np.ndarray)}
         columns["weight"] = columns["weight"].astype(np.int64, copy=False)
-        payload = {n: c for n, c in endpoints.items() if isinstance(c, pa.Array)}
-        return cls(columns, groups, Identity(low, high).take(order[groups[:-1]]), order, payload)
+        payload = Columns({n: c for n, c in rest.items() if isinstance(c, pa.Array)})
+        return cls(columns, groups, key.take(order[groups[:-1]]), order, payload)
 
     def join(self, key: Int64Array, endpoints: Columns) -> tuple[Swept, Swept]:
         """With further endpoints of the same keys (``key`` says which), and those alone; they come first in the payload."""
         spread = np.uint64(64 - len(self.groups).bit_length())  # into the upper bits, which are sorted by
-        by_key, _ = sort_by_key_time(key.astype(np.uint64) << spread, _NONE, endpoints["time"])
+        by_key, _ = sort_by_key_time(*Identity(key.astype(np.uint64) << spread), endpoints.time)
         key = key[by_key]
         mine = {n: np.ascontiguousarray(endpoints[n].take(by_key)) for n in self.columns}
         mine["weight"] = mine["weight"].astype(np.int64, copy=False)
         order, groups = merge_endpoints(key, mine["time"], self.groups, self.columns["time"])
         columns = {n: take_two(mine[n], c, order) for n, c in self.columns.items()}
-        payload = {n: concat_column([endpoints[n], c]) for n, c in self.payload.items()}
+        payload = Columns({n: concat_column([endpoints[n], c]) for n, c in self.payload.items()})
         both = Swept(columns, groups, self.key, take_two(by_key, self.order + len(key), order), payload)
         counts = np.bincount(key, minlength=len(self.groups) - 1)
         return both, Swept(mine, np.concatenate([[0], np.cumsum(counts)]), self.key, by_key, payload)
@@ -79,7 +77,7 @@ def _where(mask: BoolArray) -> Int64Array | None:
     return None if mask.all() else np.flatnonzero(mask)
 
 
-def both_ends(delta: Delta, rows: Columns, payload: Columns, low: int, high: int) -> Columns:
+def both_ends(delta: Delta, rows: Columns, payload: Mapping[str, pa.Array], low: int, high: int) -> Columns:
     """Endpoints in [low, high): weight +w where rows begin, -w where they end; only beginnings carry the key's columns."""
     begins = _where((delta.start >= low) & (delta.start < high))
     ends = _where((delta.end >= low) & (delta.end < high))
@@ -91,7 +89,7 @@ def both_ends(delta: Delta, rows: Columns, payload: Columns, low: int, high: int
         return concat_column([pick(column, begins), pick(column, ends)])
 
     starts, weight = pick(delta.start, begins), pick(delta.weight, begins)
-    columns: Columns = {
+    columns = {
         "time": concat_column([starts, pick(delta.end, ends)]),
         "weight": concat_column([weight, -pick(delta.weight, ends)]),
     }
@@ -101,4 +99,4 @@ def both_ends(delta: Delta, rows: Columns, payload: Columns, low: int, high: int
         columns["begins"] = np.repeat(np.array([1, 0], np.uint8), [len(starts), count])
         for name, column in payload.items():
             columns[name] = concat_column([pick(column, begins), pa.nulls(count, column.type)])
-    return columns
+    return Columns(columns)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,22 +12,15 @@ from headwater.model.arrays import BoolArray, Int64Array
 from headwater.model.delta import Delta
 from headwater.model.identity import Identity, is_recoverable
 from headwater.state.buckets import ExpiryBuckets
-from headwater.state.columns import Columns, concat, concat_column, rows_of, take
+from headwater.state.columns import Columns, concat_column
 from headwater.state.manifest import State
 from headwater.state.runs import TimeRuns
 from headwater.state.store import Store
 
-_NONE = np.empty(0, np.uint64)
-
 
 def identity_columns(name: str, identity: Identity, *, wide: bool) -> Columns:
     """An identity as it is kept: ``<name>low``, and ``<name>high`` if it is a wide one (also where there are no rows)."""
-    return {f"{name}low": identity.low} | ({f"{name}high": identity.high} if wide else {})
-
-
-def identity_of(rows: Columns, name: str = "") -> Identity:
-    """The opposite of ``identity_columns``."""
-    return Identity(rows[f"{name}low"], rows.get(f"{name}high", _NONE))  # type: ignore[arg-type]
+    return Columns({f"{name}low": identity.low} | ({f"{name}high": identity.high} if wide else {}))
 
 
 class RowEndpoints(NamedTuple):
@@ -45,27 +38,32 @@ class RowEndpoints(NamedTuple):
         narrow = is_recoverable(delta.schema.select(partition).types), is_recoverable(delta.schema.types)
         ids = identity_columns("", delta.key(partition), wide=not narrow[0])
         ids |= identity_columns("row.", delta.key(), wide=not narrow[1])
-        payload: Columns = {f"column.{i}": column for i, column in enumerate(delta.columns)}
+        payload = Columns.numbered(delta.columns)
         found = []
         for low, high in bounds:
             begins = np.flatnonzero((delta.start >= low) & (delta.start < high))
             stops = np.flatnonzero((delta.end >= low) & (delta.end < high))
-            starts = take(ids | payload, begins) | {"time": delta.start[begins], "weight": delta.weight[begins]}
-            ends = take(ids, stops) | {"time": delta.end[stops], "weight": -delta.weight[stops]}
+            starts = (ids | payload).take(begins) | {"time": delta.start[begins], "weight": delta.weight[begins]}
+            ends = ids.take(stops) | {"time": delta.end[stops], "weight": -delta.weight[stops]}
             found.append(cls(starts, ends))
         return found
 
     @classmethod
     def concat(cls, parts: Sequence[RowEndpoints]) -> RowEndpoints:
-        return cls(concat([p.starts for p in parts]), concat([p.ends for p in parts]))
+        return cls(Columns.concat([p.starts for p in parts]), Columns.concat([p.ends for p in parts]))
+
+    @classmethod
+    def joined(cls, parts: Iterable[Sequence[Columns]], none: RowEndpoints) -> RowEndpoints:
+        """Parts of the starts, and parts of the ends; ``none``: how it looks when there are none."""
+        return cls(*(Columns.concat(found) if found else no for found, no in zip(parts, none, strict=True)))
 
     @property
     def size(self) -> int:
-        return rows_of(self.starts) + rows_of(self.ends)
+        return self.starts.rows + self.ends.rows
 
     def filter(self, choose: Callable[[Columns], BoolArray]) -> RowEndpoints:
         """Those that the function chooses, of the starts and of the ends."""
-        return RowEndpoints(*(take(part, np.flatnonzero(choose(part))) for part in self))
+        return RowEndpoints(*(part.where(choose(part)) for part in self))
 
     def column(self, name: str) -> np.ndarray:
         """A column that both have, first of the starts, then of the ends."""
@@ -74,8 +72,7 @@ class RowEndpoints(NamedTuple):
         return column.astype(np.int64, copy=False) if name == "weight" else column
 
     def identity(self, name: str = "") -> Identity:
-        both = {n: self.column(n) for n in (f"{name}low", f"{name}high") if n in self.starts}
-        return identity_of(both, name)
+        return Identity.concat([self.starts.identity(name), self.ends.identity(name)])
 
     def partitions(self) -> tuple[Identity, Int64Array, Int64Array]:
         """The partitions (sorted, distinct), the order by (partition, time), and where in it each partition begins."""
@@ -103,7 +100,7 @@ class PendingEndpoints(State):
     def between(self, low: int, high: int, none: RowEndpoints) -> RowEndpoints:
         """Those in [low, high); ``none``: how it looks when there are none."""
         found = (part.between(low, high) for part in self._parts)
-        return RowEndpoints(*(concat(f) if f else n for f, n in zip(found, none, strict=True)))
+        return RowEndpoints.joined(found, none)
 
     def parts_between(self, low: int, high: int) -> list[list[Columns]]:
         """Those in [low, high) as they are kept: beginnings, and ends."""
@@ -112,7 +109,7 @@ class PendingEndpoints(State):
     def advance(self, frontier: int, none: RowEndpoints) -> RowEndpoints:
         """Take out those before the frontier."""
         found = (part.advance(frontier) for part in self._parts)
-        return RowEndpoints(*(concat(f) if f else n for f, n in zip(found, none, strict=True)))
+        return RowEndpoints.joined(found, none)
 
 
 class RecentEndpoints(State):
@@ -125,8 +122,7 @@ class RecentEndpoints(State):
 
     def append(self, endpoints: RowEndpoints) -> None:
         for part, columns in zip(self._parts, endpoints, strict=True):
-            rest = {n: c for n, c in columns.items() if n not in ("low", "high")}
-            part.append(identity_of(columns), columns["time"], rest)  # type: ignore[arg-type]
+            part.append(columns.key, columns.time, columns.without("low", "high"))
 
     def probe(self, partition: Identity, since: int, none: RowEndpoints) -> RowEndpoints:
         """Those of the partitions that are not before ``since``."""
@@ -135,8 +131,7 @@ class RecentEndpoints(State):
             which, columns = part.probe(partition)
             if columns:
                 columns |= identity_columns("", partition.take(which), wide="high" in nothing)
-                rows = np.flatnonzero(columns["time"] >= since)
-                found.append(take({n: columns[n] for n in nothing}, rows))
+                found.append(columns.only(nothing).where(columns.time >= since))
             else:
                 found.append(nothing)
         return RowEndpoints(*found)

@@ -33,7 +33,7 @@ from headwater.operators.key_routes import route_by_part
 from headwater.operators.sweeps.endpoints import Segments, Swept, both_ends
 from headwater.state.aging import AgingKeys
 from headwater.state.buckets import ExpiryBuckets
-from headwater.state.columns import Columns, concat, rows_of, take
+from headwater.state.columns import Columns
 from headwater.state.hold_counts import HoldCounts
 from headwater.state.latest import Found, LatestWins
 from headwater.state.manifest import Route, Scalars, State, agreed, route_by_key
@@ -41,8 +41,6 @@ from headwater.state.news import WaitingNews
 from headwater.state.retyped import KeptTypes
 from headwater.state.runs import TimeRuns
 from headwater.state.store import Store
-
-_NONE = np.empty(0, np.uint64)
 
 
 class SweepState(State):
@@ -103,7 +101,7 @@ class SweepOperator(Operator):
     def key_columns(self, delta: Delta, port: int) -> tuple[Identity, Sequence[pa.Array]]:
         """The key of each row, and the key's columns."""
 
-    def value_columns(self, delta: Delta, port: int) -> Columns:
+    def value_columns(self, delta: Delta, port: int) -> dict[str, np.ndarray]:
         """What an endpoint carries besides its weight (numpy columns)."""
         return {}
 
@@ -168,11 +166,9 @@ class SweepOperator(Operator):
     def _endpoints(self, delta: Delta, port: int, bounds: Sequence[tuple[int, int]]) -> list[Columns]:
         """Both ends of every row, those in [low, high) for each of the bounds; what ends at INFINITY has no end."""
         key, payload = self.key_columns(delta, port)
-        rows: Columns = {"low": key.low} | self.value_columns(delta, port)
-        if len(key.high):
-            rows["high"] = key.high
+        rows = Columns.under(key, self.value_columns(delta, port))
         if self.arity > 1:
-            rows["port"] = np.full(len(delta), port, np.uint8)
+            rows |= {"port": np.full(len(delta), port, np.uint8)}
         columns = {} if self._recoverable else {f"key.{i}": column for i, column in enumerate(payload)}
         return [both_ends(delta, rows, columns, low, high) for low, high in bounds]
 
@@ -200,9 +196,9 @@ class SweepOperator(Operator):
                 later.append(rest)
         due += state.endpoints.advance(frontier)
         if later:
-            state.endpoints.append(concat(later))
-        due = [part for part in due if rows_of(part)]
-        return concat(due) if due else None
+            state.endpoints.append(Columns.concat(later))
+        due = [part for part in due if part.rows]
+        return Columns.concat(due) if due else None
 
     def _sweep_due(self, state: SweepState, due: Columns) -> Delta:
         """Merge final endpoints into the totals; what that closes is the answer."""
@@ -262,10 +258,10 @@ class SweepOperator(Operator):
         found, totals, since = self._load(state, key)
         parts = self.open_segments(totals, since)
         until = since + (frontier - 1 - since) // self._longest * self._longest
-        payload: Columns = {}
+        payload = Columns()
         if not self._recoverable:
             places, payload = state.base.gather_where(found, [f"key.{i}" for i in range(len(self._key_types))])
-            payload = take(payload, np.argsort(places, kind="stable"))
+            payload = payload.take(np.argsort(places, kind="stable"))
         self._save(state, key, found, totals, until, payload)
         state.holds.move(since, until)
         state.aging.push(until, key)
@@ -284,8 +280,7 @@ class SweepOperator(Operator):
             return Delta.empty(self.schema)
         record = columns["record"]
         last = self.open_segments(np.ascontiguousarray(record[:, :-1].T), record[:, -1].copy())
-        payload = {n: c for n, c in columns.items() if n.startswith("key.")}
-        return self.output(state, key, last, self._keys_of(key, payload, last.key))
+        return self.output(state, key, last, self._keys_of(key, columns, last.key))
 
     @staticmethod
     def _clear(state: SweepState) -> None:
@@ -318,7 +313,7 @@ class SweepOperator(Operator):
     def _payload(self, state: SweepState, swept: Swept, found: Found) -> Columns:
         """The key columns of each swept key: from the base, or from a row that begins now."""
         if self._recoverable:
-            return {}
+            return Columns()
         names = [f"key.{i}" for i in range(len(self._key_types))]
         old_places, old = state.base.gather_where(found, names)
         first = first_marked(swept.groups, np.where(swept.columns["begins"] == 1, swept.order, -1))
@@ -326,9 +321,9 @@ class SweepOperator(Operator):
         fresh[old_places] = False
         fresh_places = np.flatnonzero(fresh)
         # A key with no start at all has only cancelling ends; any row will do for it.
-        source = take({n: swept.payload[n] for n in names}, np.maximum(first[fresh_places], 0))
-        together = concat([old, source]) if old else source
-        return take(together, np.argsort(np.concatenate([old_places, fresh_places]), kind="stable"))
+        source = swept.payload.only(names).take(np.maximum(first[fresh_places], 0))
+        together = Columns.concat([old, source]) if old else source
+        return together.take(np.argsort(np.concatenate([old_places, fresh_places]), kind="stable"))
 
     def _keys_of(self, key: Identity, payload: Columns, which: Int64Array) -> list[pa.Array]:
         if not self._key_types:
@@ -362,10 +357,10 @@ class SweepOperator(Operator):
                 shown, later = self._endpoints(delta, port, bounds)
                 state.endpoints.append(later)
                 news = [*news, shown]
-        news = [part for part in news if rows_of(part)]
-        result, touched = Delta.empty(self.schema), Identity(_NONE, _NONE)
+        news = [part for part in news if part.rows]
+        result, touched = Delta.empty(self.schema), Identity.empty()
         if news:
-            fresh = concat(news)
+            fresh = Columns.concat(news)
             result, touched = self._repair(state, fresh, inputs, frontier)
             self._remember(state, fresh, frontier)
         else:
@@ -391,8 +386,8 @@ class SweepOperator(Operator):
         before = swept.none()
         which, known = state.recent.probe(swept.key)
         if len(which):
-            rows = np.flatnonzero(known["time"] >= state.frontier)  # older ones are in the totals
-            known = take({n: known[n] for n in fresh if n not in ("low", "high")}, rows)
+            rows = np.flatnonzero(known.time >= state.frontier)  # older ones are in the totals
+            known = known.only(fresh.without("low", "high")).take(rows)
             swept, before = swept.join(which[rows], known)
         found, totals, since = self._load(state, swept.key)
         payload = self._payload(state, swept, found)
@@ -407,37 +402,33 @@ class SweepOperator(Operator):
             self._save(state, swept.key, found, totals, since, payload)
         elif len(moved):
             found = Found(found.segment[moved], found.row[moved])
-            self._save(state, swept.key.take(moved), found, totals[:, moved], since[moved], take(payload, moved))
+            self._save(state, swept.key.take(moved), found, totals[:, moved], since[moved], payload.take(moved))
         return Delta.concat(self.schema, [gone, come]), swept.key
 
     def _fold(self, state: SweepState, passed: list[Columns], touched: Identity) -> None:
         """Bring the totals of the other keys up to the frontier; nothing of what they show changes."""
         parts = []
         for part in passed:
-            seen = take(
-                part, np.flatnonzero(part["time"] <= state.tau)
-            )  # later ones were fresh: their keys are touched
-            parts.append(take(seen, np.flatnonzero(~find_sorted(*touched, seen["low"], seen.get("high", _NONE)))))
-        parts = [part for part in parts if rows_of(part)]
+            seen = part.where(part.time <= state.tau)  # later ones were fresh: their keys are touched
+            parts.append(seen.where(~find_sorted(*touched, *seen.key)))
+        parts = [part for part in parts if part.rows]
         if parts:
-            swept = Swept.group(concat(parts))
+            swept = Swept.group(Columns.concat(parts))
             found, totals, since = self._load(state, swept.key)
             self.sweep(swept, totals, since, INFINITY, show_open=False)
             self._save(state, swept.key, found, totals, since, self._payload(state, swept, found))
 
     @staticmethod
     def _remember(state: SweepState, fresh: Columns, frontier: int) -> None:
-        kept = take(fresh, np.flatnonzero(fresh["time"] >= frontier))
-        if rows_of(kept) and state.recent is not None:
-            key = Identity(kept["low"], kept.get("high", _NONE))
-            columns = {n: c for n, c in kept.items() if n not in ("low", "high")}
-            state.recent.append(key, kept["time"], columns)
+        kept = fresh.where(fresh.time >= frontier)
+        if kept.rows and state.recent is not None:
+            state.recent.append(kept.key, kept.time, kept.without("low", "high"))
 
 
 def _known(state: SweepState) -> Iterator[Columns]:
     """Where the columns of the keys are: with the totals, and with endpoints at which rows begin."""
     recent = [state.recent.all()] if state.recent is not None else []
     for part in (*state.endpoints.between(state.frontier, INFINITY), *recent):
-        if rows_of(part) and "begins" in part:
-            yield take(part, np.flatnonzero(part["begins"]))
+        if part.rows and "begins" in part:
+            yield part.where(part["begins"] != 0)
     yield state.base.live()[1]

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +19,8 @@ from headwater.model.time import BEGINNING, INFINITY
 from headwater.operators.base import Frontiers, Inputs, Operator, Routing, Step
 from headwater.operators.tables.known_rows import distinct
 from headwater.operators.tables.standing_rows import Standing
-from headwater.operators.windows.row_elements import Elements, arrange, columns_of, identity_of
-from headwater.state.columns import Columns, concat, take
+from headwater.operators.windows.row_elements import Elements, arrange, columns_of
+from headwater.state.columns import Columns
 from headwater.state.groups import LatestGroups
 from headwater.state.latest import Found
 from headwater.state.manifest import Scalars, State
@@ -37,8 +37,7 @@ class KeyedTableState(State):
 
     def __init__(self, store: Store, events: Schema) -> None:
         self.frontier = BEGINNING
-        columns: Columns = {"time": np.empty(0, np.int64)}
-        columns |= {f"column.{i}": pa.array([], f.type) for i, f in enumerate(events)}
+        columns = Columns.numbered(pa.array([], f.type) for f in events) | {"time": np.empty(0, np.int64)}
         self.events = LatestGroups(store, columns=columns)
         self.due = TimeRuns(store)
 
@@ -81,10 +80,10 @@ class KeyedTableOperator(Operator, Standing):
     def step(self, state: KeyedTableState, inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step:
         state.frontier = frontier = max(frontiers[0], state.frontier)
         arrived = columns_of(inputs[0], self._key)
-        due: list[Any] = [{n: part[n] for n in ("low", "high") if n in part} for part in state.due.advance(frontier)]
+        due = [part.key for part in state.due.advance(frontier)]
         if not len(inputs[0]) and not due:
             return Step(Delta.empty(self.schema), frontier)
-        key, _ = distinct(Identity.concat([identity_of(part) for part in (arrived, *due)]))
+        key, _ = distinct(Identity.concat([arrived.key, *due]))
         found = state.events.find(key)
         elements = self._elements(state, key, found, arrived)
         deleted = self._is_deleted(elements)
@@ -98,14 +97,13 @@ class KeyedTableOperator(Operator, Standing):
         offsets, known, _ = state.events.gather(found)
         owners = key.take(np.repeat(np.arange(len(key.low)), np.diff(offsets)))
         known |= {"low": owners.low, "high": owners.high, "weight": np.ones(len(owners.low), np.int64)}
-        arrived = {"high": np.empty(0, np.uint64)} | arrived if len(key.high) else arrived
-        rows = concat([{name: known[name] for name in arrived}, arrived])
-        before = (np.arange(len(rows["low"])) < len(owners.low)).astype(np.int64)
+        arrived = {"high": key.high[:0]} | arrived if len(key.high) else arrived
+        rows = Columns.concat([known.only(arrived), arrived])
+        before = (np.arange(len(rows.time)) < len(owners.low)).astype(np.int64)
         return arrange(rows, before, np.ones(len(before), np.int64))
 
     def _is_deleted(self, elements: Elements) -> BoolArray:
-        column: Any = elements.rows[self._deleted]
-        return np.asarray(column.to_numpy(zero_copy_only=False), np.bool_)[elements.order]
+        return np.asarray(elements.rows[self._deleted].to_numpy(zero_copy_only=False), np.bool_)[elements.order]
 
     def _keep(self, state: KeyedTableState, found: Found, elements: Elements, deleted: BoolArray) -> None:
         """Each key goes on with the last final event, if its row is there, and with what is not final."""
@@ -117,13 +115,12 @@ class KeyedTableOperator(Operator, Standing):
         sizes = np.bincount(_owners(groups)[kept], minlength=len(groups) - 1)
         known = np.flatnonzero((sizes > 0) | (found.segment >= 0))
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[known])])
-        columns = {n: c for n, c in elements.rows.items() if n == "time" or n.startswith("column.")}
         was = Found(found.segment[known], found.row[known])
-        events = take(columns, elements.order[kept])
+        events = elements.rows.without("low", "high", "weight").take(elements.order[kept])
         state.events.put(elements.key.take(known), offsets, events, {}, sizes[known] == 0, was)
         new = np.flatnonzero(~final & (elements.before == 0))
         names = [n for n in ("low", "high") if n in elements.rows]
-        state.due.append({"time": time[new]} | take({n: elements.rows[n] for n in names}, elements.order[new]))
+        state.due.append({"time": time[new]} | elements.rows.only(names).take(elements.order[new]))
 
     def _changes(self, elements: Elements, was: _Lives, now: _Lives) -> Delta:
         changed = (was.end != now.end) | (was.start != now.start)
@@ -136,23 +133,18 @@ class KeyedTableOperator(Operator, Standing):
         return Delta(self.schema, self._columns(elements, rows), start, end, weight)
 
     def _columns(self, elements: Elements, rows: Int64Array) -> list[pa.Array]:
-        shown = {f"column.{i}": elements.rows[f"column.{i}"] for i in self._shown}
-        taken: list[Any] = list(take(shown, elements.order[rows]).values())
-        return taken
+        return list(elements.rows.only(f"column.{i}" for i in self._shown).take(elements.order[rows]).values())
 
     def remembered(self, state: KeyedTableState) -> Delta:
         _, (_, events, _) = state.events.live()
-        time: Any = events["time"]
-        columns: list[Any] = [events[f"column.{i}"] for i in range(len(self._events))]
-        return Delta(self._events, columns, time, time + 1, np.ones(len(time), np.int64))
+        time = events.time
+        return Delta(self._events, events.payload(len(self._events)), time, time + 1, np.ones(len(time), np.int64))
 
     def standing(self, state: KeyedTableState) -> Delta:
         key, (offsets, events, _) = state.events.live()
         owners = key.take(np.repeat(np.arange(len(key.low)), np.diff(offsets)))
         one = np.ones(len(owners.low), np.int64)
-        rows: Columns = events | {"low": owners.low}
-        if len(owners.high):
-            rows["high"] = owners.high
+        rows = Columns.under(owners, events)
         if len(one) == 0:
             return Delta.empty(self.schema)
         elements = arrange(rows, np.zeros_like(one), one)

@@ -4,7 +4,7 @@ which rows of a stream they have let through, or have not."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,14 +12,14 @@ from headwater.model.arrays import BoolArray, Int64Array
 from headwater.model.delta import Delta, shard_of
 from headwater.model.identity import Identity
 from headwater.model.time import INFINITY
-from headwater.state.columns import Columns, concat_column, take, take_column
+from headwater.state.columns import Columns, concat_column, take_column
 from headwater.state.groups import LatestGroups
 from headwater.state.latest import Found
 from headwater.state.manifest import Route, State
 from headwater.state.runs import TimeRuns
 from headwater.state.store import Store
 
-_NONE = np.empty(0, np.uint64)
+_NOTHING = Columns()
 
 
 class Intervals(NamedTuple):
@@ -69,13 +69,13 @@ class KnownRows(State):
         self,
         store: Store,
         counts: Sequence[str] = ("count",),
-        scalars: Columns | None = None,
+        scalars: Columns = _NOTHING,
         *,
         endless: bool = False,
     ) -> None:
         self._counts, self._last = tuple(counts), INFINITY if endless else INFINITY - 1
         names = ("start", "end", *self._counts)
-        columns: Columns = dict.fromkeys(names, np.empty(0, np.int64))
+        columns = dict.fromkeys(names, np.empty(0, np.int64))
         self.groups = LatestGroups(store, columns=columns, scalars=scalars)
         self.ends = TimeRuns(store)
 
@@ -89,18 +89,14 @@ class KnownRows(State):
 
     def touch(self, delta: Delta, frontier: int) -> Touched:
         """What is known of the payloads of a consolidated delta, and of those with an end that the frontier passes."""
-        gone: list[Any] = self.ends.advance(frontier)
-        past = [Identity(part["low"], part.get("high", _NONE)) for part in gone]
-        touched = Identity.concat([delta.key(), *past])
-        key, number = distinct(touched)
+        past = [part.key for part in self.ends.advance(frontier)]
+        key, number = distinct(Identity.concat([delta.key(), *past]))
         found = self.groups.find(key)
         known = self.groups.gather(found)
-        columns, own = cast("dict[str, Int64Array]", known.columns), number[: len(delta)]
-        return Touched(key, found, self._together(delta, own, known.offsets, columns), known.scalars, own)
+        own = number[: len(delta)]
+        return Touched(key, found, self._together(delta, own, known.offsets, known.columns), known.scalars, own)
 
-    def _together(
-        self, delta: Delta, number: Int64Array, offsets: Int64Array, known: dict[str, Int64Array]
-    ) -> Intervals:
+    def _together(self, delta: Delta, number: Int64Array, offsets: Int64Array, known: Columns) -> Intervals:
         """What was known and what comes or goes."""
         sizes = np.diff(offsets)
         before, new = int(offsets[-1]), np.zeros(len(delta), np.int64)
@@ -128,30 +124,26 @@ class KnownRows(State):
         touched: Touched,
         counts: Sequence[Int64Array],
         lives: BoolArray,
-        scalars: Columns | None = None,
+        scalars: Columns = _NOTHING,
         times: Int64Array | None = None,
     ) -> None:
         """From now on this is known of the touched payloads; they are looked at again when these times pass, or the ends."""
         key, found, rows, *_ = touched
-        scalars = scalars or {}
         kept = np.flatnonzero(lives)
         owner, start, end = rows.key[kept], rows.start[kept], rows.end[kept]
         sizes = np.bincount(owner, minlength=len(key.low))
         known = np.flatnonzero((sizes > 0) | (found.segment >= 0))
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[known])])
-        columns: Columns = {"start": start, "end": end}
+        columns = {"start": start, "end": end}
         columns |= {name: count[kept] for name, count in zip(self._counts, counts, strict=True)}
         was = Found(found.segment[known], found.row[known])
-        self.groups.put(key.take(known), offsets, columns, take(scalars, known), sizes[known] == 0, was)
+        self.groups.put(key.take(known), offsets, columns, scalars.take(known), sizes[known] == 0, was)
         until = end if times is None else times[kept]
         new = np.flatnonzero((rows.place[kept] >= 0) & (until <= self._last) & (until >= self.ends.frontier))
-        named = key.take(owner[new])
-        ends: Columns = {"time": np.minimum(until[new], INFINITY - 1), "low": named.low}
+        ends = {"time": np.minimum(until[new], INFINITY - 1)}
         if "route" in scalars:
             ends["route"] = take_column(scalars["route"], owner[new])
-        if len(named.high):
-            ends["high"] = named.high
-        self.ends.append(ends)
+        self.ends.append(Columns.under(key.take(owner[new]), ends))
 
 
 def payload_of(touched: Touched, delta: Delta) -> Columns:
@@ -161,11 +153,9 @@ def payload_of(touched: Touched, delta: Delta) -> Columns:
     known = np.flatnonzero(where < 0)
     order = np.empty(len(where), np.int64)
     order[known], order[where >= 0] = np.arange(len(known)) + len(delta), where[where >= 0]
-    columns: Columns = {}
-    for i, column in enumerate(delta.columns):
-        kept = take_column(touched.scalars[f"column.{i}"], known)
-        columns[f"column.{i}"] = take_column(concat_column([column, kept]), order)
-    return columns
+    kept = touched.scalars.take(known).payload(len(delta.columns))
+    together = (concat_column([column, other]) for column, other in zip(delta.columns, kept, strict=True))
+    return Columns.numbered(together).take(order)
 
 
 def distinct(keys: Identity) -> tuple[Identity, Int64Array]:
@@ -199,4 +189,4 @@ def sums(group: Int64Array, amount: Int64Array, groups: int) -> Int64Array:
 
 def route_by_kept(shards: int) -> Route:
     """For rows that are kept with what finds their shard."""
-    return lambda columns: shard_of(Identity(cast("np.ndarray", columns["route"]), _NONE), shards)
+    return lambda columns: shard_of(Identity(columns.array("route")), shards)

@@ -16,7 +16,7 @@ from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING
 from headwater.operators.base import Frontiers, Inputs, Operator, Routing, Step
 from headwater.operators.tables.known_rows import KnownRows, payload_of
-from headwater.state.columns import Columns, take_column
+from headwater.state.columns import Columns
 from headwater.state.manifest import Scalars, State
 from headwater.state.store import Store
 
@@ -41,7 +41,7 @@ class StandingState(State):
 
     def __init__(self, store: Store, schema: Schema) -> None:
         self.frontier = BEGINNING
-        payload: Columns = {f"column.{i}": pa.array([], f.type) for i, f in enumerate(schema)}
+        payload = Columns.numbered(pa.array([], f.type) for f in schema)
         self.known = KnownRows(store, scalars=payload)
 
     @property
@@ -74,10 +74,9 @@ class StandingRowsOperator(Operator, Standing):
 
     def standing(self, state: StandingState) -> Delta:
         key, (offsets, columns, payload) = state.known.groups.live()
-        each: Any = columns
         owner = np.repeat(np.arange(len(key.low)), np.diff(offsets))
-        values: list[Any] = [take_column(column, owner) for column in payload.values()]
-        return Delta(self.schema, values, each["start"], each["end"], each["count"])
+        times = (columns.array(name) for name in ("start", "end", "count"))
+        return Delta(self.schema, payload.take(owner).payload(len(self.schema)), *times)
 
 
 class HandedOverState(State):

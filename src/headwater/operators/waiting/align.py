@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.operators.base import Frontiers, Inputs, Operator, Step
-from headwater.state.columns import Columns, concat, rows_of, take
+from headwater.state.columns import Columns
 from headwater.state.manifest import Scalars, State
 from headwater.state.runs import TimeRuns
 from headwater.state.starts import StartCounts
@@ -64,11 +64,11 @@ class AlignOperator(Operator):
             return Step(self._let_go(state, delta), frontier)
         state.starts.add(delta.start, delta.weight)
         arrived = self._columns(delta)
-        final = arrived["time"] < frontier
-        ready = [take(arrived, np.flatnonzero(final)), *state.waiting.advance(frontier)]
-        state.waiting.append(take(arrived, np.flatnonzero(~final)))
+        final = arrived.time < frontier
+        ready = [arrived.where(final), *state.waiting.advance(frontier)]
+        state.waiting.append(arrived.where(~final))
         state.frontier = frontier
-        out = self._release([part for part in ready if rows_of(part)])
+        out = self._release([part for part in ready if part.rows])
         state.starts.add(out.start, -out.weight)
         if frontier == INFINITY:
             state.starts.clear()
@@ -84,18 +84,16 @@ class AlignOperator(Operator):
 
     def count_again(self, state: AlignState) -> None:
         for part in state.waiting.between(state.waiting.frontier, INFINITY):
-            columns: Any = part
-            state.starts.add(columns["start"], columns["weight"].astype(np.int64))
+            state.starts.add(part.array("start"), part.weight)
 
     def _columns(self, delta: Delta) -> Columns:
         # An end at INFINITY passes with the frontier INFINITY, so it waits one instant before.
-        columns: Columns = {"time": np.minimum(delta.end, INFINITY - 1), "start": delta.start, "end": delta.end}
-        columns["weight"] = delta.weight
-        return columns | {f"column.{i}": column for i, column in enumerate(delta.columns)}
+        times = {"time": np.minimum(delta.end, INFINITY - 1), "start": delta.start, "end": delta.end}
+        return times | Columns.numbered(delta.columns) | {"weight": delta.weight}
 
     def _release(self, parts: list[Columns]) -> Delta:
         if not parts:
             return Delta.empty(self.schema)
-        rows: Any = concat(parts)
-        columns = [rows[f"column.{i}"] for i in range(len(self.schema))]
-        return Delta(self.schema, columns, rows["start"], rows["end"], rows["weight"]).consolidate()
+        rows = Columns.concat(parts)
+        times = rows.array("start"), rows.array("end"), rows.weight
+        return Delta(self.schema, rows.payload(len(self.schema)), *times).consolidate()

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.operators.base import Frontiers, Inputs, Operator, Step
-from headwater.state.columns import Columns, concat, rows_of, take
+from headwater.state.columns import Columns
 from headwater.state.manifest import Scalars, State
 from headwater.state.runs import TimeRuns
 from headwater.state.store import Store
@@ -72,18 +72,18 @@ class AlignStartsOperator(Operator):
     def _due(self, waiting: TimeRuns, delta: Delta, at: Int64Array, frontier: int) -> list[Delta]:
         """The rows whose instant has passed; the others wait for it."""
         now = at < frontier
-        waited = [self._rows(part) for part in waiting.advance(frontier) if rows_of(part)]
-        columns: Columns = {"time": at, "start": delta.start, "end": delta.end, "weight": delta.weight}
-        columns |= {f"column.{i}": column for i, column in enumerate(delta.columns)}
-        waiting.append(take(columns, np.flatnonzero(~now)))
+        waited = [self._rows(part) for part in waiting.advance(frontier) if part.rows]
+        times = {"time": at, "start": delta.start, "end": delta.end, "weight": delta.weight}
+        columns = times | Columns.numbered(delta.columns)
+        waiting.append(columns.where(~now))
         return [*waited, delta.filter(now)]
 
     def _let_go(self, state: AlignStartsState, delta: Delta) -> Delta:
         """What waits passes as it is: the rows that have not begun with their ends, the others get theirs."""
         if not state.rows:
             return delta
-        begun = [self._rows(part) for part in state.beginning.advance(INFINITY) if rows_of(part)]
-        ended = [self._rows(part) for part in state.ending.advance(INFINITY) if rows_of(part)]
+        begun = [self._rows(part) for part in state.beginning.advance(INFINITY) if part.rows]
+        ended = [self._rows(part) for part in state.ending.advance(INFINITY) if part.rows]
         return self._changes([*begun, delta], ended)
 
     def _changes(self, come: list[Delta], ended: list[Delta]) -> Delta:
@@ -91,10 +91,9 @@ class AlignStartsOperator(Operator):
         return Delta.concat(self.schema, [*come, *(_endless(part).negate() for part in ended), *ended]).consolidate()
 
     def _rows(self, part: Columns) -> Delta:
-        rows: Any = concat([part])
-        columns = [rows[f"column.{i}"] for i in range(len(self.schema))]
-        weight = rows["weight"].astype(np.int64, copy=False)
-        return Delta(self.schema, columns, rows["start"], rows["end"], weight)
+        rows = Columns.concat([part])
+        times = rows.array("start"), rows.array("end"), rows.weight
+        return Delta(self.schema, rows.payload(len(self.schema)), *times)
 
 
 def _endless(delta: Delta) -> Delta:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.operators.base import Frontiers, Inputs, Operator, Routing, Step
-from headwater.state.columns import Columns, concat
+from headwater.state.columns import Columns
 from headwater.state.manifest import Route, Scalars, State, route_by_key
 from headwater.state.runs import TimeRuns
 from headwater.state.store import Store
@@ -97,18 +97,16 @@ class BlockOperator(Operator):
             state.wait_instead(self._columns(self._delta(rows).consolidate()))
 
     def count_again(self, state: BlockState) -> None:
-        rows: list[Any] = state.waiting.between(state.waiting.frontier, INFINITY)
-        state.taken = sum(int(np.count_nonzero(np.asarray(part["weight"]) < 0)) for part in rows)
+        rows = state.waiting.between(state.waiting.frontier, INFINITY)
+        state.taken = sum(int(np.count_nonzero(part.array("weight") < 0)) for part in rows)
 
     def route(self, old: Sequence[BlockState], routing: Routing, shards: int) -> Route:
         whole, places = route_by_key(shards), [self.schema.index(name) for name in self._by]
-        return lambda rows: whole({f"column.{n}": rows[f"column.{i}"] for n, i in enumerate(places)})
+        return lambda rows: whole(Columns.numbered(rows[f"column.{i}"] for i in places))
 
     def _columns(self, delta: Delta) -> Columns:
-        columns: Columns = {"time": delta.start, "end": delta.end, "weight": delta.weight}
-        return columns | {f"column.{i}": column for i, column in enumerate(delta.columns)}
+        return {"time": delta.start, "end": delta.end, "weight": delta.weight} | Columns.numbered(delta.columns)
 
     def _delta(self, parts: Sequence[Columns]) -> Delta:
-        rows: Any = concat(parts)
-        columns = [rows[f"column.{i}"] for i in range(len(self.schema))]
-        return Delta(self.schema, columns, rows["time"], rows["end"], rows["weight"].astype(np.int64))
+        rows = Columns.concat(parts)
+        return Delta(self.schema, rows.payload(len(self.schema)), rows.time, rows.array("end"), rows.weight)

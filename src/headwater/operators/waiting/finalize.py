@@ -16,6 +16,7 @@ from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.operators.base import Frontiers, Inputs, Operator, Routing, Step
 from headwater.operators.tables.known_rows import Intervals, KnownRows, first_of_each, route_by_kept, sums
+from headwater.state.columns import Columns
 from headwater.state.manifest import Route, Scalars, State
 from headwater.state.store import Store
 
@@ -29,7 +30,7 @@ class FinalizeState(State):
     def __init__(self, store: Store, *, revisable: bool) -> None:
         self.closed = BEGINNING
         self.forgotten = 0
-        self.hidden = KnownRows(store, scalars={"route": np.empty(0, np.uint64)}) if revisable else None
+        self.hidden = KnownRows(store, scalars=Columns({"route": np.empty(0, np.uint64)})) if revisable else None
 
     @property
     def rows(self) -> int:
@@ -90,7 +91,7 @@ class FinalizeOperator(Operator):
         lives = (judged.hidden > 0) & (rows.end >= closed)
         route = np.array(touched.scalars["route"])
         route[touched.own] = late.key(self._by).low
-        hidden.keep(touched, [judged.hidden], lives, {"route": route})
+        hidden.keep(touched, [judged.hidden], lives, Columns({"route": route}))
         state.forgotten += judged.forgotten
         mine = rows.place >= 0
         weight, cut = np.zeros(len(late), np.int64), np.zeros(len(late), np.int64)

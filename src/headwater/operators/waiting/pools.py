@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.operators.base import Frontiers, Inputs, Operator, Routing, Step
 from headwater.operators.tables.known_rows import Intervals, KnownRows, payload_of, sums
-from headwater.state.columns import Columns, take_column
+from headwater.state.columns import Columns
 from headwater.state.manifest import Route, Scalars, State
 from headwater.state.starts import StartCounts
 from headwater.state.store import Store
@@ -36,7 +36,7 @@ class PoolState(State):
 
     def forget(self) -> None:
         """Nothing waits, and nothing is known to have passed."""
-        payload: Columns = {f"column.{i}": pa.array([], f.type) for i, f in enumerate(self._schema)}
+        payload = Columns.numbered(pa.array([], f.type) for f in self._schema)
         self.known = KnownRows(self._store, ("passed", "waits"), payload, endless=True)
         self.held = StartCounts(self._store)
 
@@ -121,24 +121,23 @@ class PoolOperator(Operator):
     def passing(self, rows: Intervals, payload: Columns, weight: Int64Array) -> Delta:
         """The intervals as a delta."""
         out = np.flatnonzero(weight)
-        columns: list[Any] = [take_column(column, rows.key[out]) for column in payload.values()]
+        columns = payload.take(rows.key[out]).payload(len(self.schema))
         return Delta(self.schema, columns, rows.start[out], rows.end[out], weight[out])
 
     def waiting(self, state: PoolState) -> Delta:
         """What waits. O(state)."""
         _, (offsets, columns, payload) = state.known.groups.live()
-        each: Any = columns
         owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-        values: list[Any] = [take_column(column, owner) for column in payload.values()]
-        known = Delta(self.schema, values, each["start"], each["end"], each["waits"])
+        times = (columns.array(name) for name in ("start", "end", "waits"))
+        known = Delta(self.schema, payload.take(owner).payload(len(self.schema)), *times)
         return known.filter(known.weight != 0)
 
     def count_again(self, state: PoolState) -> None:
         key, (offsets, columns, _) = state.known.groups.live()
-        each: Any = columns
         sizes, nothing = np.diff(offsets), np.zeros(int(offsets[-1]), np.int64)
         numbers = np.repeat(np.arange(len(key.low)), sizes)
-        _hold(state, Intervals(numbers, each["start"], each["end"], (), nothing, nothing), each["waits"], +1)
+        start, end, waits = (columns.array(name) for name in ("start", "end", "waits"))
+        _hold(state, Intervals(numbers, start, end, (), nothing, nothing), waits, +1)
 
 
 def _hold(state: PoolState, rows: Intervals, waits: Int64Array, sign: int) -> None:
@@ -163,8 +162,8 @@ def _only_where(payload: Columns, needed: Int64Array) -> Columns:
     """The columns of the payloads that wait; NULL for the others, of which the hash is enough."""
     if not payload:
         return payload
-    size = len(next(iter(payload.values())))
+    size = payload.rows
     where = np.full(size, size, np.int64)
     where[needed] = needed
     nulls = {n: pa.concat_arrays([c, pa.nulls(1, c.type)]) for n, c in payload.items() if isinstance(c, pa.Array)}
-    return {name: take_column(column, where) for name, column in nulls.items()}
+    return Columns(nulls).take(where)

@@ -17,8 +17,6 @@ from headwater.model.identity import Identity
 from headwater.model.order import canonical_ranks
 from headwater.state.columns import Columns
 
-_NONE = np.empty(0, np.uint64)
-
 
 class Elements(NamedTuple):
     """Row order[i] occurred before[i] times and occurs after[i] times now; sorted by (key, time, canonical order)."""
@@ -43,25 +41,18 @@ class Elements(NamedTuple):
 
 def columns_of(delta: Delta, partition: Sequence[str]) -> Columns:
     """What is kept of a delta of single instants: key, ``time``, ``weight`` and ``column.i``."""
-    key = delta.key(partition)
-    columns: Columns = {"time": delta.start, "weight": delta.weight, "low": key.low}
-    if len(key.high):
-        columns["high"] = key.high
-    return columns | {f"column.{i}": column for i, column in enumerate(delta.columns)}
-
-
-def identity_of(rows: Columns) -> Identity:
-    return Identity(rows["low"], rows.get("high", _NONE))  # type: ignore[arg-type]
+    columns = Columns.under(delta.key(partition), {"time": delta.start, "weight": delta.weight})
+    return columns | Columns.numbered(delta.columns)
 
 
 def arrange(rows: Columns, before: Int64Array, after: Int64Array) -> Elements:
     """Sort the rows and sum the weights of equal ones; what has none left is gone, and so is a key without rows."""
-    key, time = identity_of(rows), rows["time"]
-    order, groups = sort_by_key_time(key.low, key.high, time)
+    key, time = rows.key, rows.time
+    order, groups = sort_by_key_time(*key, time)
     distinct = key.take(order[groups[:-1]])
     tied = kernel.find_ties(order, groups, time)
     if len(tied) == 0 and before.min() >= 0 and after.min() > 0:
-        return Elements(rows, order, time[order], before[order], after[order], groups, distinct)  # type: ignore[arg-type]
+        return Elements(rows, order, time[order], before[order], after[order], groups, distinct)
     # Ranks are needed only among rows of one key and instant. Equal rows have equal ranks: they serve as identity too.
     where = pa.array(order[tied])
     payload = [column.take(where) for name, column in rows.items() if name.startswith("column.")]
@@ -70,7 +61,7 @@ def arrange(rows: Columns, before: Int64Array, after: Int64Array) -> Elements:
     )
     kept = np.flatnonzero(np.diff(groups))
     groups = np.append(groups[kept], groups[-1])
-    return Elements(rows, order, time[order], before, after, groups, distinct.take(kept))  # type: ignore[arg-type]
+    return Elements(rows, order, time[order], before, after, groups, distinct.take(kept))
 
 
 def check_ends(delta: Delta) -> None:

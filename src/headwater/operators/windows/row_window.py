@@ -24,9 +24,9 @@ from headwater.model.identity import Identity, is_recoverable, recover
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.operators.base import Frontiers, Inputs, Operator, Step
-from headwater.operators.windows.row_elements import Elements, arrange, check_ends, columns_of, identity_of
+from headwater.operators.windows.row_elements import Elements, arrange, check_ends, columns_of
 from headwater.state.buckets import ExpiryBuckets
-from headwater.state.columns import Columns, concat, concat_column, rows_of, take
+from headwater.state.columns import Columns, concat_column
 from headwater.state.heads import Heads
 from headwater.state.manifest import Scalars, State
 from headwater.state.queues import KeyQueues, Located, Queued
@@ -146,17 +146,17 @@ class RowWindowOperator(Operator):
         """The rows that became final; the others wait."""
         final = state.pending.advance(frontier)
         if arrived is not None:
-            now = arrived["time"] < frontier
+            now = arrived.time < frontier
             if now.all():
                 final.append(arrived)
             else:
-                state.pending.append(take(arrived, np.flatnonzero(~now)))
-                final += [take(arrived, np.flatnonzero(now))] if now.any() else []
-        return concat(final) if final else None
+                state.pending.append(arrived.where(~now))
+                final += [arrived.where(now)] if now.any() else []
+        return Columns.concat(final) if final else None
 
     def _number(self, state: RowWindowState, final: Columns) -> Delta:
         """Final rows get their numbers for good."""
-        weight = np.ascontiguousarray(final["weight"], np.int64)
+        weight = final.weight
         elements = arrange(final, np.zeros_like(weight), weight)
         queued = state.queues.find(elements.key)
         result = Delta.empty(self.schema)
@@ -197,11 +197,11 @@ class RowWindowOperator(Operator):
             rows, time = elements.order[places], elements.time[places]
         else:
             rows, time = elements.order, elements.time
-        columns = take(self._kept_columns(elements.rows), rows)
-        scalars: Columns = {}
+        columns = self._kept_columns(elements.rows).take(rows)
+        scalars = Columns()
         if not self._recoverable:
-            keys = {f"column.{i}": elements.rows[f"column.{i}"] for i in self._keys}
-            scalars = take(keys, elements.order[elements.groups[:-1]])
+            keys = elements.rows.only(f"column.{i}" for i in self._keys)
+            scalars = keys.take(elements.order[elements.groups[:-1]])
         state.queues.push(elements.key, queued, count, offsets, time, columns, scalars)
         if self._hold and self._size != INFINITY:
             begun = np.flatnonzero((queued.count < self._slide) & (count >= self._slide))
@@ -218,8 +218,8 @@ class RowWindowOperator(Operator):
         key, count, offsets, rows, scalars = state.queues.live()
         if len(count) == 0:
             return Delta.empty(self.schema)
-        owner, source, start = kernel.open_rows(self._size, self._slide, count, offsets, rows["time"])
-        shown = take({n: c for n, c in rows.items() if n != "time"}, source)
+        owner, source, start = kernel.open_rows(self._size, self._slide, count, offsets, rows.time)
+        shown = rows.without("time").take(source)
         keys = self._key_columns(key, scalars, owner, owner)
         columns = [keys[i] if i in keys else shown[f"column.{i}"] for i in range(len(self.schema))]
         end, weight = np.full(len(start), INFINITY, np.int64), np.ones(len(start), np.int64)
@@ -235,7 +235,7 @@ class RowWindowOperator(Operator):
         state.recent = ExpiryBuckets(store)
         waiting = state.pending.between(state.frontier, INFINITY)
         if waiting:
-            shown.append(self._repair(state, concat(waiting), state.frontier))
+            shown.append(self._repair(state, Columns.concat(waiting), state.frontier))
         return state, Delta.concat(self.schema, shown)
 
     # -- speculative ------------------------------------------------------------------------------------------------
@@ -243,20 +243,19 @@ class RowWindowOperator(Operator):
     def _repair(self, state: RowWindowState, arrived: Columns, frontier: int) -> Delta:
         """What the arrived rows change, given all that were known."""
         assert state.recent is not None
-        key = identity_of(arrived)
-        order, groups = sort_by_key_time(key.low, key.high, arrived["time"])
+        key = arrived.key
+        order, groups = sort_by_key_time(*key, arrived.time)
         _, known = state.recent.probe(key.take(order[groups[:-1]]))
         rows = arrived
         if known:
-            known = take({n: known[n] for n in arrived}, np.flatnonzero(known["time"] >= state.frontier))
-            rows = concat([known, arrived])
-        weight = np.ascontiguousarray(rows["weight"], np.int64)
-        before = np.where(np.arange(len(weight)) < rows_of(known), weight, 0)
+            known = known.only(arrived).where(known.time >= state.frontier)
+            rows = Columns.concat([known, arrived])
+        weight = rows.weight
+        before = np.where(np.arange(len(weight)) < known.rows, weight, 0)
         elements = arrange(rows, before, weight)
         result = self._change(state, elements, state.queues.find(elements.key))
-        later = take(arrived, np.flatnonzero(arrived["time"] >= frontier))
-        columns = {n: c for n, c in later.items() if n not in ("low", "high")}
-        state.recent.append(identity_of(later), later["time"], columns)
+        later = arrived.where(arrived.time >= frontier)
+        state.recent.append(later.key, later.time, later.without("low", "high"))
         return result
 
     def _change(self, state: RowWindowState, elements: Elements, queued: Queued) -> Delta:
@@ -278,7 +277,7 @@ class RowWindowOperator(Operator):
 
     def _kept_columns(self, rows: Columns) -> Columns:
         """What a queue keeps of a row: the key's own columns are known otherwise."""
-        return {f"column.{i}": rows[f"column.{i}"] for i in self._payload}
+        return rows.only(f"column.{i}" for i in self._payload)
 
     def _output(self, state: RowWindowState, elements: Elements, located: Located, changes: _Changes) -> Delta:
         """The changed rows: those from the queues, segment by segment, then those that came."""
@@ -289,7 +288,7 @@ class RowWindowOperator(Operator):
         order, parts = state.queues.take(located, changes.source[from_queue])
         if len(fresh):
             rows = elements.order[changes.source[fresh] - stored]
-            parts.append(take(self._kept_columns(elements.rows), rows))
+            parts.append(self._kept_columns(elements.rows).take(rows))
         order = np.concatenate([from_queue[order], fresh])
         owner = changes.key[order]
         keys = self._key_columns(elements.key, elements.rows, owner, elements.order[elements.groups[owner]])
@@ -303,4 +302,4 @@ class RowWindowOperator(Operator):
         """The partition columns, from the hash or from rows that have them."""
         if self._keys and self._recoverable:
             return {self._keys[0]: recover(key.low[owner], self.schema.types[self._keys[0]])}
-        return {i: source[f"column.{i}"].take(pa.array(rows)) for i in self._keys}  # type: ignore[union-attr]
+        return {i: source.arrow(f"column.{i}").take(pa.array(rows)) for i in self._keys}

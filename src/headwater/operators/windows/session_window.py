@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -21,9 +21,9 @@ from headwater.model.schema import Field, Schema
 from headwater.model.time import BEGINNING, INFINITY, saturating_add
 from headwater.operators.base import Frontiers, Inputs, Operator, Step
 from headwater.operators.windows.hop_window import instants
-from headwater.operators.windows.row_elements import columns_of, identity_of
+from headwater.operators.windows.row_elements import columns_of
 from headwater.operators.windows.sessions import Blocks, Joined, OpenSessions, Points
-from headwater.state.columns import Columns, concat, rows_of, take
+from headwater.state.columns import Columns
 from headwater.state.latest import Found
 from headwater.state.manifest import Scalars, State
 from headwater.state.runs import TimeRuns
@@ -114,15 +114,14 @@ class SessionWindowOperator(Operator):
         fresh = self._take_fresh(state, delta, frontier)
         due = [*state.waiting.advance(shown_before), *state.closing.advance(frontier)]
         result = Delta.empty(self.schema)
-        if rows_of(fresh) or due:
-            none = identity_of(take(fresh, _NO_NUMBERS))
-            others = Identity.concat([none, *map(identity_of, due)])
+        if fresh.rows or due:
+            others = Identity.concat([fresh.key.take(_NO_NUMBERS), *(part.key for part in due)])
             result = self._change(state, fresh, others, shown_before, frontier)
         state.frontier, state.shown_before = frontier, shown_before
         if frontier == INFINITY:
             state.clear()
         elif not self._speculative and frontier > BEGINNING:
-            ends = [int(part["time"][0]) for part in state.waiting.between(frontier, INFINITY)]
+            ends = [int(part.time[0]) for part in state.waiting.between(frontier, INFINITY)]
             frontier = min(INFINITY, frontier + self._gap, *ends)
         return Step(result, frontier)
 
@@ -137,28 +136,28 @@ class SessionWindowOperator(Operator):
         if not self._speculative:
             now = delta.start < frontier
             if not now.all():
-                state.pending.append(take(arrived, np.flatnonzero(~now)))
-                parts = [take(parts[0], np.flatnonzero(now))]
+                state.pending.append(arrived.where(~now))
+                parts = [parts[0].where(now)]
             parts += [part | {"until": part["time"]} for part in state.pending.advance(frontier)]
-        return self._net(concat([part for part in parts if rows_of(part)] or parts))
+        return self._net(Columns.concat([part for part in parts if part.rows] or parts))
 
     def adopt(self, state: SessionWindowState, before: Operator, store: Store) -> tuple[SessionWindowState, Delta]:
         """The rows that were not final take part from now on; sessions show when time has come to their ends."""
         waiting = [part | {"until": part["time"]} for part in state.pending.advance(INFINITY)]
         if not waiting:
             return state, Delta.empty(self.schema)
-        fresh = self._net(concat(waiting))
-        none = identity_of(take(fresh, _NO_NUMBERS))
+        fresh = self._net(Columns.concat(waiting))
+        none = fresh.key.take(_NO_NUMBERS)
         return state, self._change(state, fresh, none, state.shown_before, state.frontier)
 
     def _net(self, rows: Columns) -> Columns:
         """Equal rows of an instant as one, with the sum of their weights; without those that cancel."""
-        weight: Any = np.ascontiguousarray(rows["weight"], np.int64)
+        weight = rows.weight
         if len(weight) == 0 or weight.min() > 0:
             return rows | {"weight": weight}
-        payload: Any = [rows[name] for name in self._types]
-        kept, weight = consolidate_rows(*identify(payload, len(weight)), rows["time"], rows["until"], weight)
-        return take(rows, kept) | {"weight": weight}
+        identity = identify(rows.payload(len(self._types)), len(weight))
+        kept, weight = consolidate_rows(*identity, rows.time, rows["until"], weight)
+        return rows.take(kept) | {"weight": weight}
 
     # -- what changes -----------------------------------------------------------------------------------------------
 
@@ -188,7 +187,7 @@ class SessionWindowOperator(Operator):
             joined.choose_heirs(joined.crowded, state.sessions.members.counts(blocks.id[joined.crowded]))
         shown = np.flatnonzero(joined.shown[joined.of_point])
         of = joined.of_point[shown]
-        results.append(self._output(take(points.rows, shown), joined.first[of], joined.end[of]))
+        results.append(self._output(points.rows.take(shown), joined.first[of], joined.end[of]))
         moved = self._show_again(state, joined, results)
         self._save(state, joined, points, moved, found, known, revised)
         result = Delta.concat(self.schema, results)
@@ -200,10 +199,9 @@ class SessionWindowOperator(Operator):
         ends = saturating_add(revised.last, self._gap)
         gone = np.flatnonzero(ends[which] < state.shown_before)
         of = which[gone]
-        results.append(self._output(take(rows, gone), revised.first[of], ends[of]).negate())
-        key = points.key.take(revised.key[which])
-        rows |= {"until": rows["time"], "low": key.low} | ({"high": key.high} if len(key.high) else {})
-        whole = self._net(concat([points.rows, {name: rows[name] for name in points.rows}]))
+        results.append(self._output(rows.take(gone), revised.first[of], ends[of]).negate())
+        rows = Columns.under(points.key.take(revised.key[which]), rows | {"until": rows.time})
+        whole = self._net(Columns.concat([points.rows, rows.only(points.rows)]))
         return Points.arrange(whole, points.key)
 
     def _show_again(
@@ -215,25 +213,24 @@ class SessionWindowOperator(Operator):
         """
         loaded = np.flatnonzero(joined.reshown | joined.moves)
         if len(loaded) == 0:
-            return {}, _NO_NUMBERS
+            return Columns(), _NO_NUMBERS
         which, rows = state.sessions.members.load(joined.blocks.id[loaded])
         block = loaded[which]
         session = joined.of_block[block]
         gone = np.flatnonzero((joined.reshown & joined.was_shown)[block])
         was = block[gone]
-        results.append(self._output(take(rows, gone), joined.blocks.first[was], joined.block_end[was]).negate())
+        results.append(self._output(rows.take(gone), joined.blocks.first[was], joined.block_end[was]).negate())
         come = np.flatnonzero(joined.reshown[block] & joined.shown[session])
         now = session[come]
-        results.append(self._output(take(rows, come), joined.first[now], joined.end[now]))
+        results.append(self._output(rows.take(come), joined.first[now], joined.end[now]))
         moved = np.flatnonzero(joined.moves[block])
-        return take(rows, moved), session[moved]
+        return rows.take(moved), session[moved]
 
     def _output(self, rows: Columns, first: Int64Array, end: Int64Array) -> Delta:
         """The rows with the ends of their sessions, from those ends on."""
-        columns: Any = [rows[name] for name in self._types]
-        columns += [instants(first, self._time), instants(end, self._time)]
-        weight: Any = rows["weight"]
-        return Delta(self.schema, columns, end, np.full(len(end), INFINITY, np.int64), weight)
+        times = instants(first, self._time), instants(end, self._time)
+        columns = [*rows.payload(len(self._types)), *times]
+        return Delta(self.schema, columns, end, np.full(len(end), INFINITY, np.int64), rows.weight)
 
     # -- what is kept -----------------------------------------------------------------------------------------------
 
@@ -261,8 +258,7 @@ class SessionWindowOperator(Operator):
             (state.closing, joined.begins_to_wait & joined.shown),
         ):
             key = points.key.take(joined.key[chosen])
-            columns: Columns = {"time": joined.end[chosen], "low": key.low}
-            runs.append(columns | ({"high": key.high} if len(key.high) else {}))
+            runs.append(Columns.under(key, {"time": joined.end[chosen]}))
 
     def _save_members(
         self,
@@ -275,14 +271,14 @@ class SessionWindowOperator(Operator):
     ) -> None:
         stay = np.flatnonzero(~joined.final[joined.of_point])
         names = ["time", "weight", *self._types]
-        parts = [take({name: points.rows[name] for name in names}, stay)]
+        parts = [points.rows.only(names).take(stay)]
         session = [joined.of_point[stay]]
         if len(moved[1]):
-            parts.append({name: moved[0][name] for name in names})
+            parts.append(moved[0].only(names))
             session.append(moved[1])
         over = joined.moves | joined.final[joined.of_block]
         forgotten = np.concatenate([taken_apart, joined.blocks.id[over]])
-        state.sessions.members.change(number[np.concatenate(session)], concat(parts), forgotten)
+        state.sessions.members.change(number[np.concatenate(session)], Columns.concat(parts), forgotten)
 
     @staticmethod
     def _save_table(
@@ -298,6 +294,6 @@ class SessionWindowOperator(Operator):
         kept = np.flatnonzero((place[joined.key] >= 0) & ~joined.final)
         sizes = np.bincount(place[joined.key[kept]], minlength=len(changed))
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-        columns: Columns = {"first": joined.first[kept], "last": joined.last[kept], "id": number[kept]}
+        columns = {"first": joined.first[kept], "last": joined.last[kept], "id": number[kept]}
         there = Found(found.segment[changed], found.row[changed])
         state.sessions.table.put(key.take(changed), offsets, columns, {}, sizes == 0, there)

@@ -15,8 +15,7 @@ from headwater.kernels.sort import sort_by_key_time
 from headwater.model.arrays import BoolArray, Int64Array
 from headwater.model.identity import Identity
 from headwater.model.time import saturating_add
-from headwater.operators.windows.row_elements import identity_of
-from headwater.state.columns import Columns, take
+from headwater.state.columns import Columns
 from headwater.state.groups import LatestGroups
 from headwater.state.latest import Found
 from headwater.state.manifest import Route, Scalars, State, rows_by_shard
@@ -35,14 +34,14 @@ class Points(NamedTuple):
     @classmethod
     def arrange(cls, rows: Columns, others: Identity) -> Points:
         """The rows, their keys, and other keys that are touched."""
-        key = Identity.concat([identity_of(rows), others])
-        time = np.concatenate([rows["time"], np.zeros(len(others.low), np.int64)])
+        key = Identity.concat([rows.key, others])
+        time = np.concatenate([rows.time, np.zeros(len(others.low), np.int64)])
         order, groups = sort_by_key_time(*key, time)
-        real = order < len(rows["time"])
+        real = order < len(rows.time)
         return cls(rows, order[real], _before(real)[groups], key.take(order[groups[:-1]]))
 
     def sorted(self, name: str) -> Int64Array:
-        return self.rows[name].take(self.order)  # type: ignore[return-value]
+        return self.rows.array(name).take(self.order)
 
 
 class Blocks(NamedTuple):
@@ -56,7 +55,7 @@ class Blocks(NamedTuple):
     @classmethod
     def known(cls, table: LatestGroups, found: Found) -> Blocks:
         offsets, columns, _ = table.gather(found)
-        return cls(offsets, *(columns[name] for name in ("first", "last", "id")))  # type: ignore[arg-type]
+        return cls(offsets, *(columns.array(name) for name in ("first", "last", "id")))
 
     @property
     def key(self) -> Int64Array:
@@ -91,15 +90,14 @@ class OpenSessions(State):
         """Numbers are given a shard, so that every session gets a new one; its rows go where its partition goes."""
         for sessions in old:
             key, (offsets, columns, _) = sessions.table.live()
-            named: Columns = {"low": key.low}
-            for shard, chosen in rows_by_shard(route(named)):
+            for shard, chosen in rows_by_shard(route(Columns({"low": key.low}))):
                 sizes = np.diff(offsets)[chosen]
-                moved = take(columns, group_rows(offsets, chosen))
+                moved = columns.take(group_rows(offsets, chosen))
                 new[shard]._take_in(sessions.members, key.take(chosen), sizes, moved)
 
     def _take_in(self, members: SessionRows, key: Identity, sizes: Int64Array, sessions: Columns) -> None:
         ids = self.new_ids(int(sizes.sum()))
-        which, rows = members.load(sessions["id"])  # type: ignore[arg-type]
+        which, rows = members.load(sessions.array("id"))
         self.members.change(ids[which], rows, ids[:0])
         places = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
         none = np.full(len(sizes), -1, np.int64)

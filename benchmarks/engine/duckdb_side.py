@@ -7,10 +7,10 @@ from pathlib import Path
 
 import duckdb
 
-from headwater.bench.engine.answers import connect, digest_view
-from headwater.bench.engine.cases import Case
-from headwater.bench.engine.competitor import PARALLELISM, Competitor, Measured, Skipped
-from headwater.bench.engine.data import Data
+from benchmarks.engine.answers import connect, digest_view
+from benchmarks.engine.cases import Case
+from benchmarks.engine.competitor import PARALLELISM, Competitor, Measured, Skipped
+from benchmarks.engine.data import Data
 
 
 class DuckDBSide(Competitor):

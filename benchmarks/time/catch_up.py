@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from headwater.bench.time.headwater_side import headwater
-from headwater.bench.time.report import Finding, Line, milliseconds
-from headwater.bench.time.rivals import flink, instants, spark
-from headwater.bench.time.scoring import Heartbeats, score
-from headwater.bench.time.worlds import MILLISECOND, SECOND, START, Rows, jittering_pair
+from benchmarks.time.headwater_side import headwater
+from benchmarks.time.report import Finding, Line, milliseconds
+from benchmarks.time.rivals import flink, instants, spark
+from benchmarks.time.scoring import Heartbeats, score
+from benchmarks.time.worlds import MILLISECOND, SECOND, START, Rows, jittering_pair
 from headwater.model.arrays import Int64Array
 
 DRAIN = {"left_side": 50, "right_side": 1}

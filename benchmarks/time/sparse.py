@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from headwater.bench.time.headwater_side import headwater
-from headwater.bench.time.report import Finding, Line, milliseconds, percent
-from headwater.bench.time.rivals import EMITTED, flink, instants, spark
-from headwater.bench.time.scoring import Heartbeats, score
-from headwater.bench.time.worlds import MILLISECOND, SECOND, Rows, fast_and_sparse
+from benchmarks.time.headwater_side import headwater
+from benchmarks.time.report import Finding, Line, milliseconds, percent
+from benchmarks.time.rivals import EMITTED, flink, instants, spark
+from benchmarks.time.scoring import Heartbeats, score
+from benchmarks.time.worlds import MILLISECOND, SECOND, Rows, fast_and_sparse
 
 CLAUSES = {
     "fast": "IN ORDER LATENCY 200 MILLISECONDS LAGS sparse BY AT MOST 400 MILLISECONDS",

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from headwater.bench.time.scoring import NEVER, Heartbeats
-from headwater.bench.time.worlds import MILLISECOND, SECOND, START, Rows
+from benchmarks.time.scoring import NEVER, Heartbeats
+from benchmarks.time.worlds import MILLISECOND, SECOND, START, Rows
 from headwater.model.arrays import Int64Array
 
 TICK = 100 * MILLISECOND

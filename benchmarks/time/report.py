@@ -9,7 +9,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from headwater.bench.time.scoring import Score
+from benchmarks.time.scoring import Score
 
 
 @frozen

@@ -8,8 +8,8 @@ import duckdb
 import pyarrow as pa
 from rich.table import Table
 
-from headwater.bench.cases import CASES, Case, ticks
-from headwater.bench.data import Auctions, Bids, make_auctions, make_bids
+from benchmarks.cases import CASES, Case, ticks
+from benchmarks.data import Auctions, Bids, make_auctions, make_bids
 from headwater.state.store import MemoryStore
 
 _REPEATS = 6

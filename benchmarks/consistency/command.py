@@ -8,8 +8,8 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from headwater.bench.consistency.measure import Measured, measured
-from headwater.bench.consistency.world import LATEST, QUERY, SECOND, world
+from benchmarks.consistency.measure import Measured, measured
+from benchmarks.consistency.world import LATEST, QUERY, SECOND, world
 from headwater.language.consistency import MIDDLE, STRONG, WEAK, Consistency, Level
 from headwater.language.emission import Form
 from headwater.model.time import INFINITY

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from headwater.bench.time.scoring import NEVER, Heartbeats
-from headwater.bench.time.worlds import Rows
+from benchmarks.time.scoring import NEVER, Heartbeats
+from benchmarks.time.worlds import Rows
 from headwater.clock.clock import Clock
 from headwater.clock.rules import rules_of
 from headwater.clock.seen import Seen

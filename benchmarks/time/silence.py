@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from headwater.bench.time.headwater_side import headwater
-from headwater.bench.time.report import Finding, Line, milliseconds, percent, times
-from headwater.bench.time.rivals import EMITTED, flink, instants, spark
-from headwater.bench.time.scoring import Heartbeats, score
-from headwater.bench.time.worlds import SECOND, on_off
+from benchmarks.time.headwater_side import headwater
+from benchmarks.time.report import Finding, Line, milliseconds, percent, times
+from benchmarks.time.rivals import EMITTED, flink, instants, spark
+from benchmarks.time.scoring import Heartbeats, score
+from benchmarks.time.worlds import SECOND, on_off
 
 BASELINE = "Spark, delay 1 s"
 DECLARED = "DISORDER 1 SECOND DISORDER 0 SECONDS AFTER 1 SECOND"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from attrs import Factory, define, frozen
 
-from headwater.bench.engine.cases import Case
-from headwater.bench.engine.competitor import Competitor, Digest, Measured, Skipped
-from headwater.bench.engine.data import Data
+from benchmarks.engine.cases import Case
+from benchmarks.engine.competitor import Competitor, Digest, Measured, Skipped
+from benchmarks.engine.data import Data
 
 _PILOT_FILES = 2
 _PATIENCE = 5

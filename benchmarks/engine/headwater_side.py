@@ -13,12 +13,12 @@ import pyarrow as pa
 from pyarrow import parquet
 
 import headwater
+from benchmarks.engine.answers import digest
+from benchmarks.engine.cases import Case
+from benchmarks.engine.competitor import PARALLELISM, Competitor, Measured, Skipped
+from benchmarks.engine.data import Data
 from headwater import sinks
 from headwater.backends.spark.session import SessionHandle, open_session
-from headwater.bench.engine.answers import digest
-from headwater.bench.engine.cases import Case
-from headwater.bench.engine.competitor import PARALLELISM, Competitor, Measured, Skipped
-from headwater.bench.engine.data import Data
 from headwater.engine import Engine, connect
 from headwater.runtime.core import SMALL_TICK
 

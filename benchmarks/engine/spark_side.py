@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 from pathlib import Path
 
-from headwater.bench.engine.answers import digest
-from headwater.bench.engine.cases import Cannot, Case
-from headwater.bench.engine.competitor import PARALLELISM, Competitor, Measured, Skipped
-from headwater.bench.engine.data import AUCTION, BID, Data
-from headwater.bench.engine.worker import Worker, WorkerFailedError
+from benchmarks.engine.answers import digest
+from benchmarks.engine.cases import Cannot, Case
+from benchmarks.engine.competitor import PARALLELISM, Competitor, Measured, Skipped
+from benchmarks.engine.data import AUCTION, BID, Data
+from benchmarks.engine.worker import Worker, WorkerFailedError
 
 BATCH_ROWS = 1_000_000
 """Rows a micro-batch, about: large, as throughput is what is measured."""
+_FINDING_BENCHMARKS = {
+    "PYTHONPATH": os.pathsep.join(filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")]))
+}
+"""The environment of a process that imports them: they are not installed."""
 
 
 class SparkSide(Competitor):
@@ -23,7 +28,7 @@ class SparkSide(Competitor):
 
     def __init__(self, scratch: Path) -> None:
         self._scratch = scratch
-        self._worker = Worker([sys.executable, "-m", "headwater.bench.engine.spark_runner"])
+        self._worker = Worker([sys.executable, "-m", "benchmarks.engine.spark_runner"], environment=_FINDING_BENCHMARKS)
         self._version = ""
         self._missing = ""
 

@@ -10,15 +10,15 @@ from pathlib import Path
 from attrs import frozen
 from rich.console import Console
 
-from headwater.bench.engine import data as frozen_rows
-from headwater.bench.engine import latency, report
-from headwater.bench.engine.cases import CASES
-from headwater.bench.engine.comparison import compare
-from headwater.bench.engine.competitor import Competitor
-from headwater.bench.engine.duckdb_side import DuckDBSide
-from headwater.bench.engine.flink_side import FlinkSide
-from headwater.bench.engine.headwater_side import HeadwaterSide, Ticking, WarmSpark
-from headwater.bench.engine.spark_side import SparkSide
+from benchmarks.engine import data as frozen_rows
+from benchmarks.engine import latency, report
+from benchmarks.engine.cases import CASES
+from benchmarks.engine.comparison import compare
+from benchmarks.engine.competitor import Competitor
+from benchmarks.engine.duckdb_side import DuckDBSide
+from benchmarks.engine.flink_side import FlinkSide
+from benchmarks.engine.headwater_side import HeadwaterSide, Ticking, WarmSpark
+from benchmarks.engine.spark_side import SparkSide
 from headwater.errors import InputError
 
 ROWS = 10_000_000

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from benchmarks.engine import flink_env
+from benchmarks.engine.answers import digest
+from benchmarks.engine.cases import FLINK_VIEW, Cannot, Case
+from benchmarks.engine.competitor import PARALLELISM, Competitor, Measured, Skipped
+from benchmarks.engine.data import AUCTION, BID, Data
+from benchmarks.engine.worker import Worker, WorkerFailedError
 from headwater.backends.spark.java import find_java
-from headwater.bench.engine import flink_env
-from headwater.bench.engine.answers import digest
-from headwater.bench.engine.cases import FLINK_VIEW, Cannot, Case
-from headwater.bench.engine.competitor import PARALLELISM, Competitor, Measured, Skipped
-from headwater.bench.engine.data import AUCTION, BID, Data
-from headwater.bench.engine.worker import Worker, WorkerFailedError
 from headwater.errors import HeadwaterError
 
 _RUNNER = Path(__file__).with_name("flink_runner.py")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from headwater.bench.time.headwater_side import headwater
-from headwater.bench.time.report import Finding, Line, milliseconds, percent, times
-from headwater.bench.time.rivals import instants, spark, tuned
-from headwater.bench.time.scoring import late_rows, score
-from headwater.bench.time.worlds import DELAYS, MILLISECOND, Rows
+from benchmarks.time.headwater_side import headwater
+from benchmarks.time.report import Finding, Line, milliseconds, percent, times
+from benchmarks.time.rivals import instants, spark, tuned
+from benchmarks.time.scoring import late_rows, score
+from benchmarks.time.worlds import DELAYS, MILLISECOND, Rows
 
 WITHOUT_WALL = "HEARTBEAT ESTIMATED (WARMUP 0 ROWS)"
 CLAUSES = ("", WITHOUT_WALL, "HEARTBEAT ESTIMATED (LATE BUDGET 0.1 %)", "HEARTBEAT ESTIMATED (LATE BUDGET 1 %)")

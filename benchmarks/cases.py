@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from attrs import frozen
 
-from headwater.bench.data import DISORDER, WINDOW, Auctions, Bids
+from benchmarks.data import DISORDER, WINDOW, Auctions, Bids
 from headwater.model.arrays import Int64Array
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema

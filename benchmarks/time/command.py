@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from headwater.bench.time import catch_up, learning, silence, sparse
-from headwater.bench.time.report import Finding, as_markdown, as_tables
+from benchmarks.time import catch_up, learning, silence, sparse
+from benchmarks.time.report import Finding, as_markdown, as_tables
 
 
 def simulate() -> list[Finding]:

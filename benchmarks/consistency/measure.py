@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from attrs import frozen
 
-from headwater.bench.consistency.world import SECOND, World
+from benchmarks.consistency.world import SECOND, World
 from headwater.language.consistency import Consistency
 from headwater.language.emission import Form
 from headwater.model.arrays import Int64Array

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
-from headwater.bench.time.worlds import MILLISECOND, Rows
+from benchmarks.time.worlds import MILLISECOND, Rows
 from headwater.model.arrays import Int64Array
 
 NEVER = -(2**62)

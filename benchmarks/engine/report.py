@@ -8,8 +8,8 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from headwater.bench.engine.comparison import Comparison, Line
-from headwater.bench.engine.competitor import Digest, Measured, Skipped
+from benchmarks.engine.comparison import Comparison, Line
+from benchmarks.engine.competitor import Digest, Measured, Skipped
 
 _LANES = (
     ("Headwater", "parquet"),

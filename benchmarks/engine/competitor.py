@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import NamedTuple
 
-from headwater.bench.engine.cases import Case
-from headwater.bench.engine.data import Data
+from benchmarks.engine.cases import Case
+from benchmarks.engine.data import Data
 
 PARALLELISM = 2
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 from attrs import frozen
 from rich.table import Table
 
-from headwater.bench.engine.data import BEGIN
-from headwater.bench.engine.headwater_side import Ticking
+from benchmarks.engine.data import BEGIN
+from benchmarks.engine.headwater_side import Ticking
 
 SMALL = 100
 DELTA = 10_000

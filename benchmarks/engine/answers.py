@@ -6,9 +6,9 @@ from pathlib import Path
 
 import duckdb
 
-from headwater.bench.engine.cases import Case
-from headwater.bench.engine.competitor import Digest
-from headwater.bench.engine.data import AUCTION, BID, Data
+from benchmarks.engine.cases import Case
+from benchmarks.engine.competitor import Digest
+from benchmarks.engine.data import AUCTION, BID, Data
 from headwater.errors import InputError
 
 _TIMES = ("window_end", "ts", "expires")

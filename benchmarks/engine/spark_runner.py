@@ -15,8 +15,8 @@ import time
 from queue import Queue
 from typing import IO, Any
 
+from benchmarks.engine.competitor import PARALLELISM
 from headwater.backends.spark.session import open_session
-from headwater.bench.engine.competitor import PARALLELISM
 
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
