@@ -32,6 +32,7 @@ from attrs import evolve, field, frozen
 from typer.testing import CliRunner
 
 from headwater.algebra.plan_text import parse_plan, print_plan
+from headwater.backends.explain import shown
 from headwater.cli.main import app
 from headwater.errors import HeadwaterError
 from headwater.language.functions.registry import AGGREGATES, SCALARS, SPECIAL_FORMS
@@ -39,7 +40,6 @@ from headwater.language.functions.scalar_functions import MANY
 from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS
 from headwater.optimizer.optimize import rules
 from headwater.optimizer.rule import Rule
-from headwater.runtime.replay import shown
 from headwater.settings import Settings
 
 sys.path.append(str(Path(__file__).resolve().parent / "queries"))

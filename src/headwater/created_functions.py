@@ -15,7 +15,7 @@ from headwater.model.given_functions import give
 from headwater.settings import Settings
 
 if TYPE_CHECKING:
-    from headwater.backends.spark.session import SessionHandle
+    from headwater.backends.local import LocalBackend
 
 
 class CreatesFunctions:
@@ -23,7 +23,7 @@ class CreatesFunctions:
 
     _catalog: Catalog
     _settings: Settings
-    _session: SessionHandle | None
+    _backend: LocalBackend
     _lock: threading.RLock
 
     def create_function(
@@ -68,10 +68,7 @@ class CreatesFunctions:
         """
         if aggregate is None:
             aggregate = all(callable(getattr(function, step, None)) for step in ("init", "merge", "eval"))
-        if self._session is not None:
-            from headwater.backends.spark.ship import pickled
-
-            pickled(function, f'function "{name}"')  # whoever cannot travel is told so here
+        self._backend.check_function(name, function)
         listed = ", ".join(f"{_quoted(parameter)} {_spelled(type_)}" for parameter, type_ in parameters.items())
         kind = f"{'OR REPLACE ' if replace else ''}{'AGGREGATE ' if aggregate else ''}FUNCTION"
         text = f"CREATE {kind} {_quoted(name)}({listed}) RETURNS {_spelled(returns)} AS '{give(function)}'"

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headwater.algebra.nodes import Plan, Source
+from headwater.backends.explain import explain
+from headwater.backends.local import LocalBackend
 from headwater.backends.spark.native_parts import marked
 from headwater.clock.guarantees import notices_of_query
 from headwater.clock.wall import VirtualClock, WallClock
@@ -28,9 +30,8 @@ from headwater.language.system_views import comes_with, have_unit
 from headwater.query import Query, Run
 from headwater.query import Script as QueryScript
 from headwater.result import Result
-from headwater.runtime.core import SMALL_TICK, Core
+from headwater.runtime.core import Core
 from headwater.runtime.deployment import Running
-from headwater.runtime.explain import explain
 from headwater.runtime.inputs import Inputs
 from headwater.runtime.planning import runnable
 from headwater.runtime.progress import EngineProgress, engine_progress
@@ -38,7 +39,7 @@ from headwater.runtime.progress_bar import ProgressBar
 from headwater.runtime.shown_queries import with_states
 from headwater.runtime.shown_streams import with_counts
 from headwater.runtime.when_shown import notices_of_form
-from headwater.settings import MOST_SHARDS, Settings
+from headwater.settings import MOST_SHARDS, SMALL_TICK, Settings
 from headwater.sinks.base import Output, Sink
 from headwater.sinks.diverted import read_diverted
 from headwater.sinks.tables import instant_of
@@ -47,8 +48,6 @@ from headwater.sources.memory import as_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-    from headwater.backends.spark.session import SessionHandle
 
 log = logging.getLogger("headwater")
 
@@ -99,32 +98,30 @@ def connect(
     for what, given, least, most in (("shards", shards, 1, MOST_SHARDS), ("keep", keep, 1, 10**6)):
         if given is not None and not least <= given <= most:
             raise InputError("OUT_OF_RANGE", f"{what} cannot be {given}", hint=f"It is from {least:,} to {most:,}.")
+    kept: dict[str, Any] = {"checkpoint": checkpoint, "keep": keep, "sync": sync, "wall": clock}
     if runner == "inprocess":
-        durable = checkpoint is not None
-        core = Core(shards=shards or 1, checkpoint=checkpoint, durable=durable, keep=keep, sync=sync, wall=clock)
-        return Engine(core, None, python_functions=python_functions)
-    from headwater.backends.spark.job import SparkExecutor
+        backend = LocalBackend()
+        core = Core(shards=shards or 1, executor=backend.executor, durable=checkpoint is not None, **kept)
+        return Engine(core, backend, python_functions=python_functions)
+    from headwater.backends.spark.backend import SparkBackend
     from headwater.backends.spark.session import open_session
 
     session = open_session(master, spark, shards=shards, config=config)
     try:
-        core = Core(
-            shards=session.shards, checkpoint=checkpoint, small_tick=small_tick, keep=keep, sync=sync, wall=clock
-        )
-        assert core.checkpoint is not None
-        core.use(SparkExecutor(session, exchange=core.checkpoint.exchange))
+        backend = SparkBackend(session, small_tick=small_tick)
+        core = Core(shards=session.shards, executor=backend.executor, **kept)
     except BaseException:
         session.stop()
         raise
-    return Engine(core, session, python_functions=python_functions)
+    return Engine(core, backend, python_functions=python_functions)
 
 
 class Engine(CreatesFunctions):
     """Streams, queries, and the dataflow that runs them. Close it when done, or use it in a ``with`` statement."""
 
-    def __init__(self, core: Core, session: SessionHandle | None, *, python_functions: bool = True) -> None:
-        self._core, self._session = core, session
-        self._inputs = Inputs(core, session)
+    def __init__(self, core: Core, backend: LocalBackend, *, python_functions: bool = True) -> None:
+        self._core, self._backend = core, backend
+        self._inputs = Inputs(core, backend)
         self._loop = self._inputs.loop
         core.drained = self._inputs.taken_until
         if isinstance(core.wall, VirtualClock):
@@ -217,14 +214,13 @@ class Engine(CreatesFunctions):
             from headwater.sinks import memory
 
             sink = memory()
-        plan, parts = marked(runnable(query.plan, query.settings), self._inputs.row_streams())
-        if self._session is not None:
-            sink.spark = self._session.spark
+        plan = marked(runnable(query.plan, query.settings), self._backend.row_streams(self._inputs)).plan
+        sink.spark = self._backend.spark
         with self._lock, self._loop.held():
             name = name or (query.name if query.named else self._free_name(query.name))
             form, timestamps = query.form_in(sink), have_unit(self._catalog, _streams(plan))
             output = Output(name, plan.schema, query.speculative, timestamps, emission=form)
-            running = Running(name, plan, sink, output, since=0, parts=parts, consistency=query.consistency)
+            running = Running(name, plan, sink, output, since=0, consistency=query.consistency)
             self._core.start(running)
             self._inputs.start(plan, self._catalog)
             run = self._runs[name] = Run(query, running, self._core, stop=lambda: self.drop(name))
@@ -318,8 +314,7 @@ class Engine(CreatesFunctions):
         self._loop.stop()  # first: the tick that runs is finished, and what it covers is committed
         self._inputs.stop()
         self._core.close()
-        if self._session is not None:
-            self._session.stop()
+        self._backend.close()
 
     def __enter__(self) -> Engine:
         return self
@@ -400,7 +395,7 @@ class Engine(CreatesFunctions):
 
     def explain(self, request: Explain, settings: Settings) -> str:
         """The text that answers an EXPLAIN, as this engine would run it; see ``Query.explain``."""
-        streams = self._inputs.spark_streams(runnable(request.plan, settings))
+        streams = self._backend.native_streams(self._inputs, runnable(request.plan, settings))
         return explain(request, settings, streams=streams, clock=self._core.times.clock)
 
     def _drain(self) -> None:

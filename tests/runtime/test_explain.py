@@ -7,9 +7,9 @@ import json
 import pytest
 
 from headwater.algebra.plan_text import parse_plan, print_plan
+from headwater.backends.explain import explain
 from headwater.language.binder import bind_script
 from headwater.language.introspection import Explain, ExplainFormat, ExplainLevel
-from headwater.runtime.explain import explain
 from headwater.runtime.planning import planned
 from headwater.settings import Settings
 

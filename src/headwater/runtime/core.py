@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import evolve
 
@@ -31,31 +31,25 @@ from headwater.runtime.changed_relation import check_time, redeclare
 from headwater.runtime.checkpoint import Checkpoint, Manifest
 from headwater.runtime.delivery import Delivery
 from headwater.runtime.deployment import Deployment, Running
-from headwater.runtime.executor import LocalExecutor, Records, TickJob, TickResult
+from headwater.runtime.executor import Executor, LocalExecutor, Sent, TickJob, TickResult
 from headwater.runtime.lineage import began_strong
 from headwater.runtime.metrics import Metrics, with_counts_of
 from headwater.runtime.plan_keys import another_query
 from headwater.runtime.progress import TickLog
 from headwater.runtime.reading import StreamTask, take_in
 from headwater.runtime.reshard import reshard
-from headwater.runtime.sender import Arrivals, SenderOutput
+from headwater.runtime.sender import SenderOutput
+from headwater.runtime.stage import Records
 from headwater.runtime.stopped import told_how_to_go_on
 from headwater.runtime.system_views import Shown, heartbeat_changes
 from headwater.runtime.temporary import make_folder, remove_folder
 from headwater.runtime.tick import STEP_BYTES, Tick
 from headwater.runtime.wider_states import graphs_of, widened
 from headwater.sinks.diverted import deliver_diverted
-from headwater.sources.base import Piece, SparkBatch
 from headwater.state.filesystem import Folder
 from headwater.state.store import FileStore
 
-if TYPE_CHECKING:
-    from headwater.backends.spark.job import SparkExecutor
-
 log = logging.getLogger("headwater")
-
-SMALL_TICK = 50_000
-"""Up to so many rows a tick runs in the driver: a Spark job would take longer to start than to run."""
 
 
 class Core:
@@ -66,17 +60,15 @@ class Core:
         *,
         shards: int,
         checkpoint: str | Path | None = None,
-        spark: SparkExecutor | None = None,
+        executor: Executor | None = None,
         durable: bool = True,
         keep: int = 3,
         sync: bool = False,
-        small_tick: int = SMALL_TICK,
         wall: WallClock | None = None,
     ) -> None:
         self.lock = threading.RLock()
         """Held while a tick runs, and while queries come and go."""
-        self.shards, self._spark, self._small_tick = shards, spark, small_tick
-        self._local = LocalExecutor()
+        self.shards, self.executor = shards, executor or LocalExecutor()
         self._temporary: str | None = None
         self.checkpoint: Checkpoint | None = None
         if checkpoint is None and durable:
@@ -103,10 +95,6 @@ class Core:
         """Queries of the checkpoint that have not been started again."""
         self._shown_before: dict[str, dict[int, int]] = {}
         self._shown: Shown = self.manifest.shown
-
-    def use(self, spark: SparkExecutor) -> None:
-        """Run large ticks as jobs of Spark's."""
-        self._spark = spark
 
     # -- streams and queries -----------------------------------------------------------------------------------------
 
@@ -192,7 +180,7 @@ class Core:
             staged = before.get("staged", query.output.speculative)  # how the last tick's answer is kept
             taken = self.deployment.change_level(name, consistency, self.manifest.tick)
             self.manifest.records = with_carried(self.manifest.records, taken)
-            self._local.carry(taken.keys)
+            self.executor.carry(taken.keys)
             self.manifest.queries[name] = query.to_manifest(self.deployment.key_of(name)) | {"staged": staged}
             self._commit_again()
 
@@ -240,10 +228,10 @@ class Core:
             moved = self._prepare_shards()
             job = self._job(given or {}, frontiers or {}, ended)
             points.passed(points.BEFORE_THE_JOB)
-            pushed = self._pushed(job, [d for d in fresh if d.pieces])
+            job = evolve(job, pushed=self._pushed(job, [d for d in fresh if d.pieces]))
             if fresh and not (idle or given or frontiers or ended) and all(d.done.is_set() for d in fresh):
                 return None
-            result = self._execute(job, [d for d in fresh if not d.pieces], pushed)
+            result = self.executor.run(job, [d for d in fresh if not d.pieces])
             points.passed(points.AFTER_THE_SEGMENTS)
             ran = time.time()
             manifest = self._next(job, result, fresh)
@@ -337,8 +325,10 @@ class Core:
             place.staging(number) if place else "",
             given,
             self.deployment.new_constants(kept.records),
-            self.deployment.natives,
-            self.deployment.slices,
+            tasks=self.streams,
+            queries=tuple(self.deployment),
+            node_of=self.deployment.node_of,
+            exchange=place.exchange if place else None,
         )
 
     def _views_read(self) -> set[str]:
@@ -350,86 +340,20 @@ class Core:
         tasks = self.streams.values()
         return {child: t.stream for t in tasks for child in (t.late, t.bad) if child not in self.streams}
 
-    def _pushed(self, job: TickJob, deliveries: Sequence[Delivery]) -> list[tuple[Arrivals, SenderOutput]]:
+    def _pushed(self, job: TickJob, deliveries: Sequence[Delivery]) -> list[Sent]:
         """What was pushed by hand. Malformed rows are the mistake of whoever pushed them, who hears of it: nothing of
         that push is taken, and everybody else goes on."""
-        found = []
+        taken: list[Sent] = []
         for delivery in deliveries:
+            task, noted = self.streams[delivery.stream], SenderOutput()
             try:
-                found.append(self._read(job, delivery, delivery.pieces))
+                taken.append((take_in(task, delivery.pieces, job.tick, job.layout, job.staging, noted), noted))
             except StreamError as problem:
                 if problem.code == "LATE_ROW":  # LATE ROWS ERROR asks for the end of everything
                     raise
                 log.warning("a push was refused: %s", problem)
                 delivery.finish(problem)
-        return found
-
-    def _execute(
-        self, job: TickJob, deliveries: Sequence[Delivery], pushed: Sequence[tuple[Arrivals, SenderOutput]]
-    ) -> TickResult:
-        if self._spark is None or self._is_small(deliveries):
-            return self._execute_here(job, deliveries, pushed)
-        from headwater.backends.spark.job import Batches
-
-        began = time.perf_counter()
-        answered = {d.stream: its for d in deliveries if (its := self._answered_by_spark(job, d)) is not None}
-        deliveries = [d for d in deliveries if d.stream not in answered]
-        sent = [*pushed, *(part for its in answered.values() for part in its)]
-        if answered and self._is_small(deliveries):
-            took = time.perf_counter() - began
-            result = self._execute_here(job, deliveries, sent)
-            result.phases["job"] = took
-            return result
-        tasks = {d.stream: self.streams[d.stream] for d in deliveries}
-        splits = [(d.stream, split) for d in deliveries for split in d.splits]
-        rows = {d.stream: d.rows for d in deliveries if d.rows is not None}
-        return self._spark.run(job, Batches(tasks, splits, rows), sent)
-
-    def _answered_by_spark(self, job: TickJob, delivery: Delivery) -> list[tuple[Arrivals, SenderOutput]] | None:
-        """Of a batch whose queries all need no state, what senders would bring; None: they must."""
-        queries, task = self.deployment.stateless.get(delivery.stream, ()), self.streams[delivery.stream]
-        intake = task.intake
-        time, plain = intake.time, intake.is_plain and task.parser is None and intake.partition is None
-        if not queries or time is None or not plain or {task.late, task.bad} & set(job.layout.graph.sources):
-            return None
-        from headwater.backends.spark.native_answers import answers
-
-        if delivery.rows is not None:
-            return answers(SparkBatch(delivery.rows), task, job, queries)
-        batch = delivery.native(time) if delivery.native is not None else None
-        return None if batch is None else answers(batch, task, job, queries)
-
-    def _is_small(self, deliveries: Sequence[Delivery]) -> bool:
-        """What nobody reads in a task, and what is quicker read here; with 0 everything of a source is a job."""
-        sizes = [d.size for d in deliveries]
-        if not sizes:
-            return True
-        return all(s is not None for s in sizes) and 0 < self._small_tick >= sum(s or 0 for s in sizes)
-
-    def _execute_here(
-        self,
-        job: TickJob,
-        deliveries: Sequence[Delivery],
-        sent: Sequence[tuple[Arrivals, SenderOutput]] = (),
-    ) -> TickResult:
-        """``sent``: what is there already of other batches."""
-        arrivals, began = [*sent], time.perf_counter()
-        for delivery in deliveries:
-            if delivery.rows is not None:
-                table = delivery.rows.toArrow().combine_chunks()
-                pieces: Iterable[Piece] = map(self.streams[delivery.stream].piece, table.to_batches())
-            else:
-                pieces = self.streams[delivery.stream].pieces(delivery.splits)
-            arrivals.append(self._read(job, delivery, pieces))
-        read = time.perf_counter() - began
-        result = self._local.run(job, arrivals)
-        result.phases["sources"] = result.phases.get("sources", 0.0) + read
-        return result
-
-    def _read(self, job: TickJob, delivery: Delivery, pieces: Iterable[Piece]) -> tuple[Arrivals, SenderOutput]:
-        counted = SenderOutput()
-        task = self.streams[delivery.stream]
-        return take_in(task, pieces, job.tick, job.layout, job.staging, counted), counted
+        return taken
 
     def _next(self, job: TickJob, result: TickResult, deliveries: Sequence[Delivery]) -> Manifest:
         """The manifest of this tick."""

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from headwater.errors import StateError
 from headwater.model.time import BEGINNING, INFINITY
-from headwater.runtime.core import Core, Delivery
-from headwater.sources.base import Piece, Source, SparkBatch, Split
+from headwater.runtime.core import Core
+from headwater.runtime.delivery import Delivery
+from headwater.sources.base import Piece, Source
 from headwater.sources.malformed import PUSHED
 from headwater.state.store import FileStore
-
-if TYPE_CHECKING:
-    from headwater.backends.spark.session import SessionHandle
 
 ROWS_A_TICK = 5_000_000
 """However far behind, a tick takes at most about so many rows of a source."""
@@ -53,8 +51,8 @@ def taken_until(streams: Iterable[str], feeds: Mapping[str, Feed], looked_at: in
 class PolledFeed:
     """Asks a source for what is new, on Spark too. The engine keeps the offset, in the manifest."""
 
-    def __init__(self, stream: str, source: Source, core: Core, session: SessionHandle | None = None) -> None:
-        self._stream, self._source, self._core, self._session = stream, source, core, session
+    def __init__(self, stream: str, source: Source, core: Core) -> None:
+        self._stream, self._source, self._core = stream, source, core
         self._rows = getattr(source, "rows_per_tick", ROWS_A_TICK)
         self._empty = self._finished = False
         self._running = False
@@ -106,12 +104,7 @@ class PolledFeed:
         number = (kept.get("batch") or 0) + 1
         sizes = [self._source.split_rows(split) for split in found.splits]
         size = sum(s or 0 for s in sizes) if all(s is not None for s in sizes) else None
-        splits = self._source.cut(found.splits)
-        return Delivery(self._stream, number, found.offset, splits, size=size, native=self._native(found.splits))
-
-    def _native(self, splits: Sequence[Split]) -> Callable[[str], SparkBatch | None] | None:
-        session = self._session
-        return None if session is None else lambda time: self._source.spark_batch(session.spark, splits, time)
+        return Delivery(self._stream, number, found.offset, found.splits, self._source, size=size)
 
 
 class PushedFeed:

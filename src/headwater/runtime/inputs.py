@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import pyarrow as pa
 from attrs import define
 
 from headwater.algebra.nodes import Plan, Source
-from headwater.backends.spark.native_parts import is_stateless
 from headwater.errors import InputError
 from headwater.language.catalog import Catalog, Stream
 from headwater.language.system_views import comes_with
@@ -23,8 +22,13 @@ from headwater.runtime.reading import StreamTask
 from headwater.sources.base import Source as StreamSource
 from headwater.sources.memory import PushedSource
 
-if TYPE_CHECKING:
-    from headwater.backends.spark.session import SessionHandle
+
+class Backend(Protocol):
+    """What an engine runs on, as far as its inputs must know."""
+
+    def feed(self, stream: str, source: StreamSource, core: Core, loop: Loop) -> Feed: ...
+
+    def in_a_word(self, problem: BaseException) -> BaseException: ...
 
 
 @define
@@ -41,9 +45,9 @@ class _Input:
 class Inputs:
     """All streams of an engine whose rows are taken, by name."""
 
-    def __init__(self, core: Core, session: SessionHandle | None) -> None:
-        self._core, self._session = core, session
-        self.loop = Loop(core, self.polled)
+    def __init__(self, core: Core, backend: Backend) -> None:
+        self._core, self._backend = core, backend
+        self.loop = Loop(core, self.polled, backend.in_a_word)
         self._known: dict[str, _Input] = {}
 
     # -- streams come and go -----------------------------------------------------------------------------------------
@@ -115,12 +119,7 @@ class Inputs:
         name = known.declared.name
         if isinstance(known.source, PushedSource):
             return PushedFeed(name)
-        frame = None if self._session is None else known.source.rows(self._session.spark)
-        if self._session is None or frame is None:
-            return PolledFeed(name, known.source, self._core, self._session)
-        from headwater.backends.spark.feed import SparkFeed
-
-        return SparkFeed(name, frame, self._session, self._core, self.loop)
+        return self._backend.feed(name, known.source, self._core, self.loop)
 
     def stop_unused(self) -> None:
         """Stop the sources that no query reads any more."""
@@ -165,22 +164,10 @@ class Inputs:
         expected = [known.source.expected_rows() for known in self._known.values() if known.feed is not None]
         return sum(rows or 0 for rows in expected) if all(rows is not None for rows in expected) else None
 
-    def spark_streams(self, plan: Plan) -> list[str]:
-        """Streams with whose rows Spark can compute by itself, for this plan."""
-        files = self._plain(k for k in self._known.values() if k.source.suits_spark)
-        whole = self._session is not None and is_stateless(plan)
-        return [*self.row_streams(), *(files if whole else [])]
-
-    def row_streams(self) -> list[str]:
-        """Streams whose rows Spark has as rows of their columns, so that it can compute with them."""
-        if self._session is None:
-            return []
-        rows = (k for k in self._known.values() if k.source.reader is None and k.source.parser is None)
-        return self._plain(k for k in rows if not isinstance(k.source, PushedSource))
-
-    def _plain(self, found: Iterable[_Input]) -> list[str]:
-        names = [known.declared.name for known in found]
-        return [n for n in names if n in self._core.streams and self._core.streams[n].intake.is_plain]
+    def taken(self) -> list[tuple[StreamSource, StreamTask]]:
+        """Every stream: its source, and how its rows are taken in."""
+        tasks = self._core.streams
+        return [(known.source, tasks[name]) for name, known in self._known.items() if name in tasks]
 
     def read(self) -> set[str]:
         """What queries read, and the streams whose late or malformed rows they read."""

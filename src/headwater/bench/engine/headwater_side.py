@@ -20,7 +20,7 @@ from headwater.bench.engine.cases import Case
 from headwater.bench.engine.competitor import PARALLELISM, Competitor, Measured, Skipped
 from headwater.bench.engine.data import Data
 from headwater.engine import Engine, connect
-from headwater.runtime.core import SMALL_TICK
+from headwater.settings import SMALL_TICK
 
 _COLUMNS = {
     "bid": "auction BIGINT, bidder BIGINT, price BIGINT, ts TIMESTAMP",

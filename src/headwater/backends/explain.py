@@ -12,7 +12,7 @@ from headwater.backends.spark.native_slices import Slices, slices_of
 from headwater.clock.clock import Clock
 from headwater.language.consistency import STRONG, Consistency
 from headwater.language.emission import ON_START
-from headwater.language.introspection import Explain, ExplainFormat, ExplainLevel
+from headwater.language.introspection import Answer, Explain, ExplainFormat, ExplainLevel
 from headwater.operators.base import EVERY_COLUMN, Operator
 from headwater.optimizer.cost import Statistics
 from headwater.optimizer.explain import outline, steps, story
@@ -58,6 +58,11 @@ def explain(
     if request.format is not ExplainFormat.TREE or request.level is ExplainLevel.LOGICAL:
         return text
     return f"{text}\n\n{_when_shown(request, made, settings)}"
+
+
+def shown(answer: Answer | Explain, settings: Settings) -> str:
+    """What SHOW, DESCRIBE or EXPLAIN says, as text."""
+    return str(answer) if isinstance(answer, Answer) else explain(answer, settings)
 
 
 def _when_shown(request: Explain, made: Optimized, settings: Settings) -> str:
