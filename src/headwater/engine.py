@@ -34,10 +34,10 @@ from headwater.runtime.core import Core
 from headwater.runtime.deployment import Running
 from headwater.runtime.inputs import Inputs
 from headwater.runtime.planning import runnable
-from headwater.runtime.progress import EngineProgress, engine_progress
-from headwater.runtime.progress_bar import ProgressBar
-from headwater.runtime.shown_queries import with_states
-from headwater.runtime.shown_streams import with_counts
+from headwater.runtime.views.progress import EngineProgress, engine_progress
+from headwater.runtime.views.progress_bar import ProgressBar
+from headwater.runtime.views.shown_queries import with_states
+from headwater.runtime.views.shown_streams import with_counts
 from headwater.runtime.when_shown import notices_of_form
 from headwater.settings import MOST_SHARDS, SMALL_TICK, Settings
 from headwater.sinks.base import Output, Sink
@@ -123,7 +123,6 @@ class Engine(CreatesFunctions):
         self._core, self._backend = core, backend
         self._inputs = Inputs(core, backend)
         self._loop = self._inputs.loop
-        core.drained = self._inputs.taken_until
         if isinstance(core.wall, VirtualClock):
             core.wall.subscribe(self._loop.wake)
         self._catalog, self._settings = Catalog(python_functions=python_functions), Settings()
@@ -221,7 +220,7 @@ class Engine(CreatesFunctions):
             form, timestamps = query.form_in(sink), have_unit(self._catalog, _streams(plan))
             output = Output(name, plan.schema, query.speculative, timestamps, emission=form)
             running = Running(name, plan, sink, output, since=0, consistency=query.consistency)
-            self._core.start(running)
+            self._core.queries.start(running)
             self._inputs.start(plan, self._catalog)
             run = self._runs[name] = Run(query, running, self._core, stop=lambda: self.drop(name))
         self._loop.start()
@@ -242,7 +241,7 @@ class Engine(CreatesFunctions):
             run = self._runs.pop(name, None)
             if run is not None:
                 run.remember()
-            self._core.stop(name)
+            self._core.queries.stop(name)
             self._inputs.stop_unused()
 
     @contextmanager
@@ -280,7 +279,7 @@ class Engine(CreatesFunctions):
 
     def progress(self) -> EngineProgress:
         """How everything that runs is doing: rates, lags, state, the time of ticks."""
-        return engine_progress(self._core)
+        return engine_progress(self._core.picture())
 
     def diverted(self, stream: str) -> Result:
         """The late or malformed rows that no query took, with the tick of each: ``diverted("bid_late")``.
@@ -288,7 +287,7 @@ class Engine(CreatesFunctions):
         They are kept under the checkpoint; without one, as long as the engine lives.
         """
         self._check_open()
-        return read_diverted(self._core.aside, stream)
+        return read_diverted(self._core.committed.aside, stream)
 
     @property
     def finite(self) -> bool:
@@ -341,7 +340,8 @@ class Engine(CreatesFunctions):
         self._inputs.open(catalog, folder)
         for name, level in levels.items():
             self._runs[name].set_consistency(level)
-        self._catalog, self._settings, self._core.step_bytes = catalog, script.settings, int(script.settings.step_bytes)
+        self._catalog, self._settings = catalog, script.settings
+        self._core.ticks.step_bytes = int(script.settings.step_bytes)
         for notice in script.notices:
             log.info("%s", notice)
         return script
@@ -376,10 +376,8 @@ class Engine(CreatesFunctions):
         if isinstance(answer, Explain):
             return self.explain(answer, settings)
         views = {e.name.casefold() for e in self._catalog if e.kind is Kind.VIEW}
-        shown = with_states(
-            with_counts(answer, self._core), self._core, views=views, failed=self._loop.error is not None
-        )
-        return str(shown)
+        picture, failed = self._core.picture(), self._loop.error is not None
+        return str(with_states(with_counts(answer, picture), picture, views=views, failed=failed))
 
     def _check_dropped(self, catalog: Catalog, runs: Sequence[Run]) -> None:
         """What runs must not lose its streams."""
@@ -411,7 +409,7 @@ class Engine(CreatesFunctions):
         self._raise_failure()
 
     def _bar(self) -> ProgressBar:
-        return ProgressBar(self._core, self._inputs.expected_rows())
+        return ProgressBar(self._core.picture, self._inputs.expected_rows())
 
     def _check_open(self) -> None:
         if self._closed:

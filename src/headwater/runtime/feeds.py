@@ -14,7 +14,6 @@ from headwater.runtime.core import Core
 from headwater.runtime.delivery import Delivery
 from headwater.sources.base import Piece, Source
 from headwater.sources.malformed import PUSHED
-from headwater.state.store import FileStore
 
 ROWS_A_TICK = 5_000_000
 """However far behind, a tick takes at most about so many rows of a source."""
@@ -58,8 +57,8 @@ class PolledFeed:
         self._running = False
         self._beginning: Any = None
         self._taken_until = BEGINNING
-        if core.checkpoint is not None:
-            source.remember_in(FileStore(core.checkpoint.segments))
+        if core.committed.store is not None:
+            source.remember_in(core.committed.store)
 
     def start(self) -> None:
         self._running = True

@@ -49,6 +49,7 @@ class Inputs:
         self._core, self._backend = core, backend
         self.loop = Loop(core, self.polled, backend.in_a_word)
         self._known: dict[str, _Input] = {}
+        core.streams.taken_until = self.taken_until
 
     # -- streams come and go -----------------------------------------------------------------------------------------
 
@@ -70,13 +71,13 @@ class Inputs:
 
     def take(self, stream: Stream, source: StreamSource, *, partition: str | None = None) -> None:
         self._known[stream.name] = _Input(stream, source)
-        self._core.add_stream(StreamTask.of(stream, source, partition=partition))
+        self._core.streams.add(StreamTask.of(stream, source, partition=partition))
 
     def _forget(self, name: str) -> None:
         known = self._known.pop(name)
         if known.feed is not None:
             known.feed.stop()
-        self._core.drop_stream(name)
+        self._core.streams.drop(name)
 
     def pushed(self, stream: Stream, table: pa.Table, *, promise: int | None, check: bool) -> Delivery:
         """What was pushed by hand; ``check``: raise at once what is wrong with the rows, as nobody waits for the tick."""
@@ -89,7 +90,7 @@ class Inputs:
             )
         delivery = self._pushed_feed(stream).delivery(table, promise=promise)
         for piece in delivery.pieces if check else ():
-            self._core.streams[stream.name].intake.check(piece)
+            self._core.streams.tasks[stream.name].intake.check(piece)
         return delivery
 
     def _pushed_feed(self, stream: Stream) -> PushedFeed:
@@ -105,11 +106,11 @@ class Inputs:
 
     def start(self, plan: Plan, catalog: Catalog) -> None:
         """Start the sources that a plan reads."""
-        parents = {child: t.stream for t in self._core.streams.values() for child in (t.late, t.bad)}
+        parents = {child: t.stream for t in self._core.streams.tasks.values() for child in (t.late, t.bad)}
         read = [node.name for node in plan.walk() if isinstance(node, Source)]
         for name in [parents.get(name) or comes_with(catalog, name) for name in read]:
             entry, known = catalog.get(name), self._known.get(name)
-            if isinstance(entry, Stream) and name not in self._core.streams and not catalog.gets_late_rows(entry):
+            if isinstance(entry, Stream) and name not in self._core.streams.tasks and not catalog.gets_late_rows(entry):
                 self._pushed_feed(entry)
             elif known is not None and known.feed is None:
                 known.feed = self._new_feed(known)
@@ -144,7 +145,7 @@ class Inputs:
 
     def taken_until(self) -> dict[str, int]:
         fed = {name: known.feed for name, known in list(self._known.items()) if known.feed is not None}
-        return taken_until(list(self._core.streams), fed, self.loop.looked_at)
+        return taken_until(list(self._core.streams.tasks), fed, self.loop.looked_at)
 
     def failures(self) -> Iterator[BaseException]:
         """Why sources have failed."""
@@ -166,10 +167,10 @@ class Inputs:
 
     def taken(self) -> list[tuple[StreamSource, StreamTask]]:
         """Every stream: its source, and how its rows are taken in."""
-        tasks = self._core.streams
+        tasks = self._core.streams.tasks
         return [(known.source, tasks[name]) for name, known in self._known.items() if name in tasks]
 
     def read(self) -> set[str]:
         """What queries read, and the streams whose late or malformed rows they read."""
         read = self._core.deployment.layout.graph.read
-        return read | {t.stream for t in self._core.streams.values() if {t.late, t.bad} & read}
+        return read | {t.stream for t in self._core.streams.tasks.values() if {t.late, t.bad} & read}

@@ -57,8 +57,9 @@ class SparkFeed:
         if self._query is not None:
             return
         writer = self._frame.writeStream.foreachBatch(self._take).queryName(f"headwater: {self._stream}")
-        assert self._core.checkpoint is not None
-        place = self._core.checkpoint.source(self._stream)
+        checkpoint = self._core.committed.checkpoint
+        assert checkpoint is not None
+        place = checkpoint.source(self._stream)
         self._query = writer.option("checkpointLocation", place).start()
 
     def stop(self) -> None:
