@@ -2,54 +2,42 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
-from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headwater.algebra.nodes import Plan, Source
 from headwater.backends.explain import explain
 from headwater.backends.local import LocalBackend
-from headwater.backends.spark.native_parts import marked
-from headwater.clock.guarantees import notices_of_query
 from headwater.clock.wall import VirtualClock, WallClock
 from headwater.created_functions import CreatesFunctions
 from headwater.errors import HeadwaterError, InputError
-from headwater.language.binder import bind_script
-from headwater.language.catalog import Catalog, Derived, Kind, Stream
+from headwater.language.catalog import Stream
 from headwater.language.introspection import Answer, Explain
-from headwater.language.notices import Notice
 from headwater.language.script import Query as BoundQuery
 from headwater.language.script import Script
-from headwater.language.system_views import comes_with, have_unit
 from headwater.query import Query, Run
 from headwater.query import Script as QueryScript
 from headwater.result import Result
+from headwater.runs import Runs
 from headwater.runtime.core import Core
-from headwater.runtime.deployment import Running
 from headwater.runtime.inputs import Inputs
 from headwater.runtime.planning import runnable
 from headwater.runtime.views.progress import EngineProgress, engine_progress
 from headwater.runtime.views.progress_bar import ProgressBar
-from headwater.runtime.views.shown_queries import with_states
-from headwater.runtime.views.shown_streams import with_counts
-from headwater.runtime.when_shown import notices_of_form
 from headwater.settings import MOST_SHARDS, SMALL_TICK, Settings
 from headwater.sinks.base import Output, Sink
 from headwater.sinks.diverted import read_diverted
 from headwater.sinks.tables import instant_of
 from headwater.sources.base import Malformed
 from headwater.sources.memory import as_table
+from headwater.statements import Statements
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-log = logging.getLogger("headwater")
 
 
 def connect(
@@ -122,13 +110,11 @@ class Engine(CreatesFunctions):
     def __init__(self, core: Core, backend: LocalBackend, *, python_functions: bool = True) -> None:
         self._core, self._backend = core, backend
         self._inputs = Inputs(core, backend)
-        self._loop = self._inputs.loop
+        self._runs = Runs(core, self._inputs, backend)
+        self._statements = Statements(core, self._inputs, self._runs, python_functions=python_functions)
+        self._loop, self._closed, self._lock = self._inputs.loop, False, threading.RLock()
         if isinstance(core.wall, VirtualClock):
             core.wall.subscribe(self._loop.wake)
-        self._catalog, self._settings = Catalog(python_functions=python_functions), Settings()
-        self._runs: dict[str, Run] = {}
-        self._closed, self._asked = False, time.monotonic()
-        self._lock = threading.RLock()
 
     # -- declaring ---------------------------------------------------------------------------------------------------
 
@@ -138,12 +124,16 @@ class Engine(CreatesFunctions):
         Of several statements the last one's result is returned; other statements have none. A mistake changes nothing.
         """
         with self._lock:
-            return self._answer(self._bound(text, Path.cwd()), name)
+            script = self._statements.run(text, Path.cwd(), drop=self.drop)
+            made: BoundQuery | None = script.result or (script.named[-1] if script.named else None)
+            if made is not None:
+                return self._query(made, script, name)
+            return self._told(script.answers[-1], script.settings) if script.answers else None
 
     def script(self, text: str, *, folder: str | Path = ".") -> QueryScript:
         """Run the statements of a script and give all of its queries, to be started. Its paths begin in the folder."""
         with self._lock:
-            script = self._bound(text, Path(folder).absolute())
+            script = self._statements.run(text, Path(folder).absolute(), drop=self.drop)
             answers = tuple(self._told(answer, script.settings) for answer in script.answers)
             return QueryScript(tuple(self._query(q, script) for q in script.queries), answers, script.notices)
 
@@ -172,9 +162,10 @@ class Engine(CreatesFunctions):
             name, source.schema, time=time, disorder=disorder, changes=changes, key=key, malformed=malformed
         )
         with self._lock:
-            if self._catalog.get(name) is not None:
+            catalog = self._statements.catalog
+            if catalog.get(name) is not None:
                 raise InputError("DUPLICATE_NAME", f'there is a stream "{name}" already', hint="DROP it first.")
-            self._catalog.add(stream)
+            catalog.add(stream)
             self._inputs.take(stream, source, partition=partition)
 
     def push(self, stream: str, rows: Any, *, frontier: datetime | int | None = None, wait: bool = True) -> None:
@@ -185,8 +176,9 @@ class Engine(CreatesFunctions):
         apart: ``SOURCE push(malformed => 'divert')``.
         """
         self._check_open()
-        entry = self._catalog.get(stream)
-        if not isinstance(entry, Stream) or self._catalog.gets_late_rows(entry):
+        catalog = self._statements.catalog
+        entry = catalog.get(stream)
+        if not isinstance(entry, Stream) or catalog.gets_late_rows(entry):
             raise InputError(
                 "CANNOT_PUSH",
                 f'"{stream}" is no stream to push into',
@@ -213,36 +205,14 @@ class Engine(CreatesFunctions):
             from headwater.sinks import memory
 
             sink = memory()
-        plan = marked(runnable(query.plan, query.settings), self._backend.row_streams(self._inputs)).plan
-        sink.spark = self._backend.spark
-        with self._lock, self._loop.held():
-            name = name or (query.name if query.named else self._free_name(query.name))
-            form, timestamps = query.form_in(sink), have_unit(self._catalog, _streams(plan))
-            output = Output(name, plan.schema, query.speculative, timestamps, emission=form)
-            running = Running(name, plan, sink, output, since=0, consistency=query.consistency)
-            self._core.queries.start(running)
-            self._inputs.start(plan, self._catalog)
-            run = self._runs[name] = Run(query, running, self._core, stop=lambda: self.drop(name))
+        with self._lock:
+            run = self._runs.start(query, sink, self._statements.catalog, name)
         self._loop.start()
-        run.notices = (*self._notices_of(plan), *notices_of_form(plan, output))
-        for notice in run.notices:
-            log.info('query "%s": %s', name, notice)
         return run
-
-    def _notices_of(self, plan: Plan) -> tuple[Notice, ...]:
-        """What may keep its answers from becoming final."""
-        return tuple(
-            notices_of_query(self._core.times.clock.rules, _streams(plan), together=self._core.deployment.together)
-        )
 
     def drop(self, name: str) -> None:
         """Stop a query, or give up one that the checkpoint has and that is not started again."""
-        with self._loop.held():
-            run = self._runs.pop(name, None)
-            if run is not None:
-                run.remember()
-            self._core.queries.stop(name)
-            self._inputs.stop_unused()
+        self._runs.drop(name)
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -258,8 +228,10 @@ class Engine(CreatesFunctions):
         """
         self._check_open()
         self._loop.start()
-        with self._bar() if progress else nullcontext():
-            self._drain()
+        bar = ProgressBar(self._core.picture, self._inputs.expected_rows()) if progress else nullcontext()
+        with bar:
+            self._check_awaited()
+            self._inputs.drain()
             if end_streams:
                 with self._loop.held():
                     self._core.tick(ended=self._inputs.read())
@@ -270,12 +242,9 @@ class Engine(CreatesFunctions):
         self._loop.start()
         end = None if seconds is None else time.monotonic() + seconds
         while end is None or time.monotonic() < end:
-            self._raise_failure()
-            if time.monotonic() - self._asked > 1:  # asking Spark has a price
-                self._asked = time.monotonic()
-                self._raise_failed_source()
+            self._inputs.raise_failure()
             self._loop.pause()
-        self._raise_failure()
+        self._loop.raise_failure()
 
     def progress(self) -> EngineProgress:
         """How everything that runs is doing: rates, lags, state, the time of ticks."""
@@ -302,7 +271,7 @@ class Engine(CreatesFunctions):
     @property
     def runs(self) -> dict[str, Run]:
         """What runs, by name."""
-        return dict(self._runs)
+        return dict(self._runs.by_name)
 
     def close(self) -> None:
         """End everything; with a checkpoint, another engine can go on from here."""
@@ -321,95 +290,22 @@ class Engine(CreatesFunctions):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # -- inside ------------------------------------------------------------------------------------------------------
-
-    def _bound(self, text: str, folder: Path) -> Script:
-        catalog = self._catalog.copy()
-        running = [run.bound for run in self._runs.values()]
-        script = bind_script(text, catalog, self._settings, running=running, awaited=self._core.awaited)
-        ended = [*script.ended, *(run.name for run in self._runs.values() if self._is_undefined(run, catalog))]
-        self._check_dropped(catalog, [run for run in self._runs.values() if run.name not in ended])
-        runs = {name: run for name, run in self._runs.items() if name not in ended}
-        levels = {
-            name: script.altered[which] for name, run in runs.items() for which in run.names & script.altered.keys()
-        }
-        for name, level in levels.items():
-            self._core.deployment.check_level(name, level)
-        for name in dict.fromkeys(ended):
-            self.drop(name)
-        self._inputs.open(catalog, folder)
-        for name, level in levels.items():
-            self._runs[name].set_consistency(level)
-        self._catalog, self._settings = catalog, script.settings
-        self._core.ticks.step_bytes = int(script.settings.step_bytes)
-        for notice in script.notices:
-            log.info("%s", notice)
-        return script
-
-    def _is_undefined(self, run: Run, catalog: Catalog) -> bool:
-        """Has the stream that it was started from been dropped?"""
-        defined = run.query.defined_by
-        return defined is not None and catalog.get(defined) is None
-
-    def _free_name(self, name: str) -> str:
-        """For a SELECT that was given none: ``query``, ``query_2``, …"""
-        taken = {
-            known.casefold() for known in (*self._runs, *(e.name for e in self._catalog if isinstance(e, Derived)))
-        }
-        numbered = (f"{name}_{number}" for number in count(2))
-        return next(chosen for chosen in chain([name], numbered) if chosen.casefold() not in taken)
-
-    def _query(self, found: BoundQuery, script: Script, name: str | None = None) -> Query:
-        """A SELECT without a name gets one when it starts."""
-        bare = found is script.result
-        known = (found.plan, found.consistency, script.settings, script.notices, self, found.emission)
-        defined_by, named = None if bare else found.name, name is not None or not bare
-        return Query(name or found.name, *known, uses=found.uses, defined_by=defined_by, named=named)
-
-    def _answer(self, script: Script, name: str | None) -> Any:
-        found: BoundQuery | None = script.result or (script.named[-1] if script.named else None)
-        if found is not None:
-            return self._query(found, script, name)
-        return self._told(script.answers[-1], script.settings) if script.answers else None
-
-    def _told(self, answer: Answer | Explain, settings: Settings) -> str:
-        if isinstance(answer, Explain):
-            return self.explain(answer, settings)
-        views = {e.name.casefold() for e in self._catalog if e.kind is Kind.VIEW}
-        picture, failed = self._core.picture(), self._loop.error is not None
-        return str(with_states(with_counts(answer, picture), picture, views=views, failed=failed))
-
-    def _check_dropped(self, catalog: Catalog, runs: Sequence[Run]) -> None:
-        """What runs must not lose its streams."""
-        for run in runs:
-            for name in [comes_with(self._catalog, name) for name in _streams(run.query.plan)]:
-                known = self._catalog.get(name)
-                if known is not None and catalog.get(name) is not known:
-                    raise InputError(
-                        "STREAM_IN_USE",
-                        f'stream "{name}" cannot be dropped: query "{run.name}" reads it',
-                        hint="Stop the query first.",
-                    )
-
     def explain(self, request: Explain, settings: Settings) -> str:
         """The text that answers an EXPLAIN, as this engine would run it; see ``Query.explain``."""
         streams = self._backend.native_streams(self._inputs, runnable(request.plan, settings))
         return explain(request, settings, streams=streams, clock=self._core.times.clock)
 
-    def _drain(self) -> None:
-        self._check_awaited()
-        with self._loop.held():
-            for feed in self._inputs.feeds:
-                feed.look_again()
-        for feed in self._inputs.feeds:
-            while not feed.drained():
-                self._raise_failure()
-                self._loop.pause()
-        self._loop.settle()
-        self._raise_failure()
+    # -- inside ------------------------------------------------------------------------------------------------------
 
-    def _bar(self) -> ProgressBar:
-        return ProgressBar(self._core.picture, self._inputs.expected_rows())
+    def _query(self, bound: BoundQuery, script: Script, name: str | None = None) -> Query:
+        """A SELECT without a name gets one when it starts."""
+        bare = bound is script.result
+        known = (bound.plan, bound.consistency, script.settings, script.notices, self, bound.emission)
+        defined_by, named = None if bare else bound.name, name is not None or not bare
+        return Query(name or bound.name, *known, uses=bound.uses, defined_by=defined_by, named=named)
+
+    def _told(self, answer: Answer | Explain, settings: Settings) -> str:
+        return self.explain(answer, settings) if isinstance(answer, Explain) else self._statements.shown(answer)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -424,16 +320,3 @@ class Engine(CreatesFunctions):
                 f"nothing runs until the queries of the checkpoint are started again: {names}",
                 hint=f'Start them under their names, or give them up: engine.drop("{awaited[0]}").',
             )
-
-    def _raise_failure(self) -> None:
-        if self._loop.error is not None:
-            raise self._loop.error
-
-    def _raise_failed_source(self) -> None:
-        for problem in self._inputs.failures():
-            raise problem
-
-
-def _streams(plan: Plan) -> list[str]:
-    """What a plan reads, each once."""
-    return list(dict.fromkeys(node.name for node in plan.walk() if isinstance(node, Source)))

@@ -38,6 +38,10 @@ class Feed(Protocol):
         """An instant of the wall clock: all that had arrived by then is committed, or part of the tick that begins now."""
         ...
 
+    def failure(self) -> BaseException | None:
+        """Why it brings nothing any more, if it failed by itself."""
+        ...
+
 
 def taken_until(streams: Iterable[str], feeds: Mapping[str, Feed], looked_at: int) -> dict[str, int]:
     """By stream: the instant by which all that had arrived was taken; of what is handed over, by the loop's last look.
@@ -75,6 +79,9 @@ class PolledFeed:
 
     def taken_until(self) -> int:
         return self._taken_until
+
+    def failure(self) -> BaseException | None:
+        return None  # whoever asks it hears of that
 
     def poll(self) -> Delivery | None:
         if not self._running or self._finished:
@@ -124,6 +131,9 @@ class PushedFeed:
     def taken_until(self) -> int:
         """What is pushed waits for the next tick, whose stamp is later than its arrival."""
         return INFINITY
+
+    def failure(self) -> BaseException | None:
+        return None
 
     def delivery(self, table: pa.Table, *, promise: int | None = None) -> Delivery:
         """The rows, and perhaps the word that nothing before an instant comes any more; it may come alone."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
 from pathlib import Path
 from typing import Protocol
 
@@ -35,8 +35,8 @@ class Backend(Protocol):
 class _Input:
     """One stream whose rows are taken."""
 
-    declared: Stream
-    """Another one of the same name is another stream."""
+    task: StreamTask
+    """What was declared of it, and how its rows are taken in."""
     source: StreamSource
     feed: Feed | None = None
     """None: nobody reads it yet."""
@@ -50,6 +50,8 @@ class Inputs:
         self.loop = Loop(core, self.polled, backend.in_a_word)
         self._known: dict[str, _Input] = {}
         core.streams.taken_until = self.taken_until
+        self._asked = time.monotonic()
+        """When the sources were last asked whether they have failed."""
 
     # -- streams come and go -----------------------------------------------------------------------------------------
 
@@ -60,18 +62,19 @@ class Inputs:
         declared = [e for e in catalog if isinstance(e, Stream) and e.source is not None]
         new = [e for e in declared if not self._is_taken(e)]
         sources = [make_source(entry, base_folder=folder) for entry in new]
-        for name in [n for n, known in self._known.items() if catalog.get(n) is not known.declared]:
+        for name in [n for n, known in self._known.items() if catalog.get(n) is not known.task.declared]:
             with self.loop.held():
                 self._forget(name)
         for entry, source in zip(new, sources, strict=True):
             self.take(entry, source)
 
     def _is_taken(self, stream: Stream) -> bool:
-        return stream.name in self._known and self._known[stream.name].declared is stream
+        return stream.name in self._known and self._known[stream.name].task.declared is stream
 
     def take(self, stream: Stream, source: StreamSource, *, partition: str | None = None) -> None:
-        self._known[stream.name] = _Input(stream, source)
-        self._core.streams.add(StreamTask.of(stream, source, partition=partition))
+        task = StreamTask.of(stream, source, partition=partition)
+        self._core.streams.add(task)
+        self._known[stream.name] = _Input(task, source)
 
     def _forget(self, name: str) -> None:
         known = self._known.pop(name)
@@ -90,7 +93,7 @@ class Inputs:
             )
         delivery = self._pushed_feed(stream).delivery(table, promise=promise)
         for piece in delivery.pieces if check else ():
-            self._core.streams.tasks[stream.name].intake.check(piece)
+            self._known[stream.name].task.intake.check(piece)
         return delivery
 
     def _pushed_feed(self, stream: Stream) -> PushedFeed:
@@ -117,7 +120,7 @@ class Inputs:
                 known.feed.start()
 
     def _new_feed(self, known: _Input) -> Feed:
-        name = known.declared.name
+        name = known.task.stream
         if isinstance(known.source, PushedSource):
             return PushedFeed(name)
         return self._backend.feed(name, known.source, self._core, self.loop)
@@ -147,10 +150,26 @@ class Inputs:
         fed = {name: known.feed for name, known in list(self._known.items()) if known.feed is not None}
         return taken_until(list(self._core.streams.tasks), fed, self.loop.looked_at)
 
-    def failures(self) -> Iterator[BaseException]:
-        """Why sources have failed."""
-        asked = (feed.failure() for feed in self.feeds if hasattr(feed, "failure"))
-        return (problem for problem in asked if problem is not None)
+    def drain(self) -> None:
+        """Wait until everything is answered that the sources have now. Raises what fails meanwhile."""
+        with self.loop.held():
+            for feed in self.feeds:
+                feed.look_again()
+        for feed in self.feeds:
+            while not feed.drained():
+                self.loop.raise_failure()
+                self.loop.pause()
+        self.loop.settle()
+        self.loop.raise_failure()
+
+    def raise_failure(self) -> None:
+        """What stops everything: a tick that failed, or a source."""
+        self.loop.raise_failure()
+        if time.monotonic() - self._asked > 1:  # asking Spark has a price
+            self._asked = time.monotonic()
+            for problem in (feed.failure() for feed in self.feeds):
+                if problem is not None:
+                    raise problem
 
     # -- what they are -----------------------------------------------------------------------------------------------
 
@@ -167,8 +186,7 @@ class Inputs:
 
     def taken(self) -> list[tuple[StreamSource, StreamTask]]:
         """Every stream: its source, and how its rows are taken in."""
-        tasks = self._core.streams.tasks
-        return [(known.source, tasks[name]) for name, known in self._known.items() if name in tasks]
+        return [(known.source, known.task) for known in self._known.values()]
 
     def read(self) -> set[str]:
         """What queries read, and the streams whose late or malformed rows they read."""

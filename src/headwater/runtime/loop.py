@@ -105,6 +105,11 @@ class Loop:
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(patience)
 
+    def raise_failure(self) -> None:
+        """Why it has stopped, if something failed."""
+        if self.error is not None:
+            raise self.error
+
     def pause(self) -> None:
         """Wait a moment, or until something changes."""
         with self._changed:
