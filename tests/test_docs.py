@@ -33,13 +33,13 @@ from headwater.language.functions.scalar_functions import MANY
 from typer.testing import CliRunner
 
 from headwater.algebra.plan_text import print_plan
+from headwater.backends.explain import shown
 from headwater.cli.main import app
 from headwater.errors import HeadwaterError
 from headwater.language.functions.registry import AGGREGATES, SCALARS, SPECIAL_FORMS
 from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS
 from headwater.optimizer.optimize import rules
 from headwater.optimizer.rule import Rule
-from headwater.runtime.replay import shown
 from headwater.settings import Settings
 from headwater.testing.plan_text import parse_plan
 

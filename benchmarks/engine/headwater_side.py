@@ -20,7 +20,7 @@ from benchmarks.engine.data import Data
 from headwater import sinks
 from headwater.backends.spark.session import SessionHandle, open_session
 from headwater.engine import Engine, connect
-from headwater.runtime.core import SMALL_TICK
+from headwater.settings import SMALL_TICK
 
 _COLUMNS = {
     "bid": "auction BIGINT, bidder BIGINT, price BIGINT, ts TIMESTAMP",

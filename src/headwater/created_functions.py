@@ -9,21 +9,19 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from headwater.language.binder import bind_script
-from headwater.language.catalog import Catalog
 from headwater.language.types import shown
 from headwater.model.given_functions import give
-from headwater.settings import Settings
 
 if TYPE_CHECKING:
-    from headwater.backends.spark.session import SessionHandle
+    from headwater.backends.local import LocalBackend
+    from headwater.statements import Statements
 
 
 class CreatesFunctions:
     """The part of an engine that takes functions."""
 
-    _catalog: Catalog
-    _settings: Settings
-    _session: SessionHandle | None
+    _statements: Statements
+    _backend: LocalBackend
     _lock: threading.RLock
 
     def create_function(
@@ -68,19 +66,17 @@ class CreatesFunctions:
         """
         if aggregate is None:
             aggregate = all(callable(getattr(function, step, None)) for step in ("init", "merge", "eval"))
-        if self._session is not None:
-            from headwater.backends.spark.ship import pickled
-
-            pickled(function, f'function "{name}"')  # whoever cannot travel is told so here
+        self._backend.check_function(name, function)
         listed = ", ".join(f"{_quoted(parameter)} {_spelled(type_)}" for parameter, type_ in parameters.items())
         kind = f"{'OR REPLACE ' if replace else ''}{'AGGREGATE ' if aggregate else ''}FUNCTION"
         text = f"CREATE {kind} {_quoted(name)}({listed}) RETURNS {_spelled(returns)} AS '{give(function)}'"
         with self._lock:
-            catalog = self._catalog.copy()
+            declared = self._statements
+            catalog = declared.catalog.copy()
             catalog.python_functions = True  # the program may what its SQL may not
-            bind_script(text, catalog, self._settings)
-            catalog.python_functions = self._catalog.python_functions
-            self._catalog = catalog
+            bind_script(text, catalog, declared.settings)
+            catalog.python_functions = declared.catalog.python_functions
+            declared.catalog = catalog
 
 
 def _spelled(type_: str | pa.DataType) -> str:

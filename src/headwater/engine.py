@@ -2,57 +2,42 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
-from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headwater.algebra.nodes import Plan, Source
-from headwater.backends.spark.native_parts import SparkRows
-from headwater.clock.guarantees import notices_of_query
+from headwater.backends.explain import explain
+from headwater.backends.local import LocalBackend
 from headwater.clock.wall import VirtualClock, WallClock
 from headwater.created_functions import CreatesFunctions
 from headwater.errors import HeadwaterError, InputError
-from headwater.language.binder import bind_script
-from headwater.language.catalog import Catalog, Derived, Kind, Stream
+from headwater.language.catalog import Stream
 from headwater.language.introspection import Answer, Explain
-from headwater.language.notices import Notice
 from headwater.language.script import Query as BoundQuery
 from headwater.language.script import Script
-from headwater.language.system_views import comes_with, have_unit
-from headwater.optimizer.cost import Statistics
 from headwater.optimizer.plan_query import plan_query
 from headwater.query import Query, Run
 from headwater.query import Script as QueryScript
 from headwater.result import Result
-from headwater.runtime.core import SMALL_TICK, Core
-from headwater.runtime.deployment import Running
-from headwater.runtime.explain import explain
+from headwater.runs import Runs
+from headwater.runtime.core import Core
 from headwater.runtime.inputs import Inputs
-from headwater.runtime.known_statistics import known_statistics
-from headwater.runtime.progress import EngineProgress, engine_progress
-from headwater.runtime.progress_bar import ProgressBar
-from headwater.runtime.shown_queries import with_states
-from headwater.runtime.shown_streams import with_counts
-from headwater.runtime.when_shown import notices_of_form
-from headwater.settings import MOST_SHARDS, Settings
+from headwater.runtime.views.progress import EngineProgress, engine_progress
+from headwater.runtime.views.progress_bar import ProgressBar
+from headwater.settings import MOST_SHARDS, SMALL_TICK, Settings
 from headwater.sinks.base import Output, Sink
 from headwater.sinks.diverted import read_diverted
 from headwater.sinks.tables import instant_of
 from headwater.sources.base import Malformed
 from headwater.sources.memory import as_table
+from headwater.statements import Statements
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-    from headwater.backends.spark.session import SessionHandle
-
-log = logging.getLogger("headwater")
 
 
 def connect(
@@ -101,40 +86,35 @@ def connect(
     for what, given, least, most in (("shards", shards, 1, MOST_SHARDS), ("keep", keep, 1, 10**6)):
         if given is not None and not least <= given <= most:
             raise InputError("OUT_OF_RANGE", f"{what} cannot be {given}", hint=f"It is from {least:,} to {most:,}.")
+    kept: dict[str, Any] = {"checkpoint": checkpoint, "keep": keep, "sync": sync, "wall": clock}
     if runner == "inprocess":
-        durable = checkpoint is not None
-        core = Core(shards=shards or 1, checkpoint=checkpoint, durable=durable, keep=keep, sync=sync, wall=clock)
-        return Engine(core, None, python_functions=python_functions)
-    from headwater.backends.spark.job import SparkExecutor
+        backend = LocalBackend()
+        core = Core(shards=shards or 1, executor=backend.executor, durable=checkpoint is not None, **kept)
+        return Engine(core, backend, python_functions=python_functions)
+    from headwater.backends.spark.backend import SparkBackend
     from headwater.backends.spark.session import open_session
 
     session = open_session(master, spark, shards=shards, config=config)
     try:
-        core = Core(
-            shards=session.shards, checkpoint=checkpoint, small_tick=small_tick, keep=keep, sync=sync, wall=clock
-        )
-        assert core.checkpoint is not None
-        core.use(SparkExecutor(session, exchange=core.checkpoint.exchange))
+        backend = SparkBackend(session, small_tick=small_tick)
+        core = Core(shards=session.shards, executor=backend.executor, **kept)
     except BaseException:
         session.stop()
         raise
-    return Engine(core, session, python_functions=python_functions)
+    return Engine(core, backend, python_functions=python_functions)
 
 
 class Engine(CreatesFunctions):
     """Streams, queries, and the dataflow that runs them. Close it when done, or use it in a ``with`` statement."""
 
-    def __init__(self, core: Core, session: SessionHandle | None, *, python_functions: bool = True) -> None:
-        self._core, self._session = core, session
-        self._inputs = Inputs(core, session)
-        self._loop = self._inputs.loop
-        core.drained = self._inputs.taken_until
+    def __init__(self, core: Core, backend: LocalBackend, *, python_functions: bool = True) -> None:
+        self._core, self._backend = core, backend
+        self._inputs = Inputs(core, backend)
+        self._runs = Runs(core, self._inputs, backend)
+        self._statements = Statements(core, self._inputs, self._runs, python_functions=python_functions)
+        self._loop, self._closed, self._lock = self._inputs.loop, False, threading.RLock()
         if isinstance(core.wall, VirtualClock):
             core.wall.subscribe(self._loop.wake)
-        self._catalog, self._settings = Catalog(python_functions=python_functions), Settings()
-        self._runs: dict[str, Run] = {}
-        self._closed, self._asked = False, time.monotonic()
-        self._lock = threading.RLock()
 
     # -- declaring ---------------------------------------------------------------------------------------------------
 
@@ -144,12 +124,16 @@ class Engine(CreatesFunctions):
         Of several statements the last one's result is returned; other statements have none. A mistake changes nothing.
         """
         with self._lock:
-            return self._answer(self._bound(text, Path.cwd()), name)
+            script = self._statements.run(text, Path.cwd(), drop=self.drop)
+            made: BoundQuery | None = script.result or (script.named[-1] if script.named else None)
+            if made is not None:
+                return self._query(made, script, name)
+            return self._told(script.answers[-1], script.settings) if script.answers else None
 
     def script(self, text: str, *, folder: str | Path = ".") -> QueryScript:
         """Run the statements of a script and give all of its queries, to be started. Its paths begin in the folder."""
         with self._lock:
-            script = self._bound(text, Path(folder).absolute())
+            script = self._statements.run(text, Path(folder).absolute(), drop=self.drop)
             answers = tuple(self._told(answer, script.settings) for answer in script.answers)
             return QueryScript(tuple(self._query(q, script) for q in script.queries), answers, script.notices)
 
@@ -187,9 +171,10 @@ class Engine(CreatesFunctions):
             statistics=statistics,
         )
         with self._lock:
-            if self._catalog.get(name) is not None:
+            catalog = self._statements.catalog
+            if catalog.get(name) is not None:
                 raise InputError("DUPLICATE_NAME", f'there is a stream "{name}" already', hint="DROP it first.")
-            self._catalog.add(stream)
+            catalog.add(stream)
             self._inputs.take(stream, source, partition=partition)
 
     def push(self, stream: str, rows: Any, *, frontier: datetime | int | None = None, wait: bool = True) -> None:
@@ -200,8 +185,9 @@ class Engine(CreatesFunctions):
         apart: ``SOURCE push(malformed => 'divert')``.
         """
         self._check_open()
-        entry = self._catalog.get(stream)
-        if not isinstance(entry, Stream) or self._catalog.gets_late_rows(entry):
+        catalog = self._statements.catalog
+        entry = catalog.get(stream)
+        if not isinstance(entry, Stream) or catalog.gets_late_rows(entry):
             raise InputError(
                 "CANNOT_PUSH",
                 f'"{stream}" is no stream to push into',
@@ -228,49 +214,14 @@ class Engine(CreatesFunctions):
             from headwater.sinks import memory
 
             sink = memory()
-        if self._session is not None:
-            sink.spark = self._session.spark
         with self._lock:
-            name = name or (query.name if query.named else self._free_name(query.name))
-            known = self._known(query.plan, name)
-            native = SparkRows(self._inputs.row_streams())
-            made = plan_query(query.plan, query.settings, statistics=known, native=native)
-            plan, parts = made.plan, made.parts
-        with self._lock, self._loop.held():
-            form, timestamps = query.form_in(sink), have_unit(self._catalog, _streams(plan))
-            output = Output(name, plan.schema, query.speculative, timestamps, emission=form)
-            running = Running(name, plan, sink, output, since=0, parts=parts, consistency=query.consistency)
-            running.statistics = known
-            self._core.start(running)
-            self._inputs.start(plan, self._catalog)
-            run = self._runs[name] = Run(query, running, self._core, stop=lambda: self.drop(name))
+            run = self._runs.start(query, sink, self._statements.catalog, name)
         self._loop.start()
-        run.notices = (*self._notices_of(plan), *notices_of_form(plan, output))
-        for notice in run.notices:
-            log.info('query "%s": %s', name, notice)
         return run
-
-    def _known(self, plan: Plan, name: str | None) -> Statistics:
-        """What a plan is made with: a query that the checkpoint has goes on with what it began with, so with its plan."""
-        kept = self._core.manifest.queries.get(name) if name is not None else None
-        if kept is not None:
-            return Statistics.from_manifest(kept.get("statistics", {}))
-        return known_statistics(plan, self._catalog, self._core, self._inputs.figures)
-
-    def _notices_of(self, plan: Plan) -> tuple[Notice, ...]:
-        """What may keep its answers from becoming final."""
-        return tuple(
-            notices_of_query(self._core.times.clock.rules, _streams(plan), together=self._core.deployment.together)
-        )
 
     def drop(self, name: str) -> None:
         """Stop a query, or give up one that the checkpoint has and that is not started again."""
-        with self._loop.held():
-            run = self._runs.pop(name, None)
-            if run is not None:
-                run.remember()
-            self._core.stop(name)
-            self._inputs.stop_unused()
+        self._runs.drop(name)
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -286,8 +237,10 @@ class Engine(CreatesFunctions):
         """
         self._check_open()
         self._loop.start()
-        with self._bar() if progress else nullcontext():
-            self._drain()
+        bar = ProgressBar(self._core.picture, self._inputs.expected_rows()) if progress else nullcontext()
+        with bar:
+            self._check_awaited()
+            self._inputs.drain()
             if end_streams:
                 with self._loop.held():
                     self._core.tick(ended=self._inputs.read())
@@ -298,16 +251,13 @@ class Engine(CreatesFunctions):
         self._loop.start()
         end = None if seconds is None else time.monotonic() + seconds
         while end is None or time.monotonic() < end:
-            self._raise_failure()
-            if time.monotonic() - self._asked > 1:  # asking Spark has a price
-                self._asked = time.monotonic()
-                self._raise_failed_source()
+            self._inputs.raise_failure()
             self._loop.pause()
-        self._raise_failure()
+        self._loop.raise_failure()
 
     def progress(self) -> EngineProgress:
         """How everything that runs is doing: rates, lags, state, the time of ticks."""
-        return engine_progress(self._core)
+        return engine_progress(self._core.picture())
 
     def diverted(self, stream: str) -> Result:
         """The late or malformed rows that no query took, with the tick of each: ``diverted("bid_late")``.
@@ -315,7 +265,7 @@ class Engine(CreatesFunctions):
         They are kept under the checkpoint; without one, as long as the engine lives.
         """
         self._check_open()
-        return read_diverted(self._core.aside, stream)
+        return read_diverted(self._core.committed.aside, stream)
 
     @property
     def finite(self) -> bool:
@@ -330,7 +280,7 @@ class Engine(CreatesFunctions):
     @property
     def runs(self) -> dict[str, Run]:
         """What runs, by name."""
-        return dict(self._runs)
+        return dict(self._runs.by_name)
 
     def close(self) -> None:
         """End everything; with a checkpoint, another engine can go on from here."""
@@ -341,8 +291,7 @@ class Engine(CreatesFunctions):
         self._loop.stop()  # first: the tick that runs is finished, and what it covers is committed
         self._inputs.stop()
         self._core.close()
-        if self._session is not None:
-            self._session.stop()
+        self._backend.close()
 
     def __enter__(self) -> Engine:
         return self
@@ -350,99 +299,24 @@ class Engine(CreatesFunctions):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # -- inside ------------------------------------------------------------------------------------------------------
-
-    def _bound(self, text: str, folder: Path) -> Script:
-        catalog = self._catalog.copy()
-        running = [run.bound for run in self._runs.values()]
-        script = bind_script(text, catalog, self._settings, running=running, awaited=self._core.awaited)
-        ended = [*script.ended, *(run.name for run in self._runs.values() if self._is_undefined(run, catalog))]
-        self._check_dropped(catalog, [run for run in self._runs.values() if run.name not in ended])
-        runs = {name: run for name, run in self._runs.items() if name not in ended}
-        levels = {
-            name: script.altered[which] for name, run in runs.items() for which in run.names & script.altered.keys()
-        }
-        for name, level in levels.items():
-            self._core.deployment.check_level(name, level)
-        for name in dict.fromkeys(ended):
-            self.drop(name)
-        self._inputs.open(catalog, folder)
-        for name, level in levels.items():
-            self._runs[name].set_consistency(level)
-        self._catalog, self._settings, self._core.step_bytes = catalog, script.settings, int(script.settings.step_bytes)
-        for notice in script.notices:
-            log.info("%s", notice)
-        return script
-
-    def _is_undefined(self, run: Run, catalog: Catalog) -> bool:
-        """Has the stream that it was started from been dropped?"""
-        defined = run.query.defined_by
-        return defined is not None and catalog.get(defined) is None
-
-    def _free_name(self, name: str) -> str:
-        """For a SELECT that was given none: ``query``, ``query_2``, …"""
-        taken = {
-            known.casefold() for known in (*self._runs, *(e.name for e in self._catalog if isinstance(e, Derived)))
-        }
-        numbered = (f"{name}_{number}" for number in count(2))
-        return next(chosen for chosen in chain([name], numbered) if chosen.casefold() not in taken)
-
-    def _query(self, found: BoundQuery, script: Script, name: str | None = None) -> Query:
-        """A SELECT without a name gets one when it starts."""
-        bare = found is script.result
-        known = (found.plan, found.consistency, script.settings, script.notices, self, found.emission)
-        defined_by, named = None if bare else found.name, name is not None or not bare
-        return Query(name or found.name, *known, uses=found.uses, defined_by=defined_by, named=named)
-
-    def _answer(self, script: Script, name: str | None) -> Any:
-        found: BoundQuery | None = script.result or (script.named[-1] if script.named else None)
-        if found is not None:
-            return self._query(found, script, name)
-        return self._told(script.answers[-1], script.settings) if script.answers else None
-
-    def _told(self, answer: Answer | Explain, settings: Settings) -> str:
-        if isinstance(answer, Explain):
-            return self.explain(answer, settings)
-        views = {e.name.casefold() for e in self._catalog if e.kind is Kind.VIEW}
-        shown = with_states(
-            with_counts(answer, self._core), self._core, views=views, failed=self._loop.error is not None
-        )
-        return str(shown)
-
-    def _check_dropped(self, catalog: Catalog, runs: Sequence[Run]) -> None:
-        """What runs must not lose its streams."""
-        for run in runs:
-            for name in [comes_with(self._catalog, name) for name in _streams(run.query.plan)]:
-                known = self._catalog.get(name)
-                if known is not None and catalog.get(name) is not known:
-                    raise InputError(
-                        "STREAM_IN_USE",
-                        f'stream "{name}" cannot be dropped: query "{run.name}" reads it',
-                        hint="Stop the query first.",
-                    )
-
     def explain(self, request: Explain, settings: Settings) -> str:
         """The text that answers an EXPLAIN, as this engine would run it; see ``Query.explain``."""
-        run = self._runs.get(request.name)
-        is_kept = request.name in self._core.awaited or (run is not None and run.query.plan == request.plan)
-        known = self._known(request.plan, request.name if is_kept else None)
-        streams = self._inputs.spark_streams(plan_query(request.plan, settings, statistics=known).plan)
+        known = self._runs.known_statistics(request, self._statements.catalog)
+        plan = plan_query(request.plan, settings, statistics=known).plan
+        streams = self._backend.native_streams(self._inputs, plan)
         return explain(request, settings, statistics=known, streams=streams, clock=self._core.times.clock)
 
-    def _drain(self) -> None:
-        self._check_awaited()
-        with self._loop.held():
-            for feed in self._inputs.feeds:
-                feed.look_again()
-        for feed in self._inputs.feeds:
-            while not feed.drained():
-                self._raise_failure()
-                self._loop.pause()
-        self._loop.settle()
-        self._raise_failure()
+    # -- inside ------------------------------------------------------------------------------------------------------
 
-    def _bar(self) -> ProgressBar:
-        return ProgressBar(self._core, self._inputs.expected_rows())
+    def _query(self, bound: BoundQuery, script: Script, name: str | None = None) -> Query:
+        """A SELECT without a name gets one when it starts."""
+        bare = bound is script.result
+        known = (bound.plan, bound.consistency, script.settings, script.notices, self, bound.emission)
+        defined_by, named = None if bare else bound.name, name is not None or not bare
+        return Query(name or bound.name, *known, uses=bound.uses, defined_by=defined_by, named=named)
+
+    def _told(self, answer: Answer | Explain, settings: Settings) -> str:
+        return self.explain(answer, settings) if isinstance(answer, Explain) else self._statements.shown(answer)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -457,16 +331,3 @@ class Engine(CreatesFunctions):
                 f"nothing runs until the queries of the checkpoint are started again: {names}",
                 hint=f'Start them under their names, or give them up: engine.drop("{awaited[0]}").',
             )
-
-    def _raise_failure(self) -> None:
-        if self._loop.error is not None:
-            raise self._loop.error
-
-    def _raise_failed_source(self) -> None:
-        for problem in self._inputs.failures():
-            raise problem
-
-
-def _streams(plan: Plan) -> list[str]:
-    """What a plan reads, each once."""
-    return list(dict.fromkeys(node.name for node in plan.walk() if isinstance(node, Source)))

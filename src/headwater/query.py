@@ -17,8 +17,8 @@ from headwater.language.notices import Notice
 from headwater.language.script import Query as BoundQuery
 from headwater.model.schema import Schema
 from headwater.result import Result
-from headwater.runtime.amounts import moment
-from headwater.runtime.progress import Progress, query_progress
+from headwater.runtime.views.amounts import moment
+from headwater.runtime.views.progress import Progress, query_progress
 from headwater.settings import Settings
 from headwater.sinks.base import Sink
 
@@ -141,7 +141,7 @@ class Run:
         if self._last is not None:
             return self._last
         try:
-            return query_progress(self._core, self.name)
+            return query_progress(self._core.picture(), self.name)
         except KeyError:
             if self._last is None:
                 raise
@@ -178,7 +178,7 @@ class Run:
         """
         if not self.running:
             raise InputError("NOT_RUNNING", f'query "{self.name}" has ended', hint="Start it again: query.start().")
-        self._core.change_level(self.name, level_of(level))
+        self._core.queries.change_level(self.name, level_of(level))
 
     def stop(self) -> None:
         """Let it end; what only this query used is freed."""

@@ -125,7 +125,7 @@ NODES: list[tuple[str, n.Plan]] = [
             S,
             (
                 ("p", scalar("CAST(NULL AS STRUCT<x: INT>)", "STRUCT<x: INT>")),
-                ("q", scalar("NAMED_STRUCT('x', \"x\").\"x\"", "INT", "x")),
+                ("q", scalar('NAMED_STRUCT(\'x\', "x")."x"', "INT", "x")),
             ),
         ),
     ),

@@ -240,7 +240,8 @@ def _joined(choices: Choices, left: n.Plan, right: n.Plan) -> n.Plan:
     residual = None
     if pairs and choices.chance(20):
         a, b = choices.pick(pairs)
-        residual = Call("<=", (Column(f"l.{a}", left.schema.field(a).type), Column(f"r.{b}", right.schema.field(b).type)), pa.bool_())
+        sides = Column(f"l.{a}", left.schema.field(a).type), Column(f"r.{b}", right.schema.field(b).type)
+        residual = Call("<=", sides, pa.bool_())
     return n.Join(left, right, choices.pick(list(n.JoinKind)), keys, residual)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import headwater as hw
-from headwater.runtime.core import Delivery
+from headwater.runtime.delivery import Delivery
 from headwater.sources.base import Piece
 
 

@@ -78,7 +78,7 @@ def test_what_others_push_into_the_same_tick_is_taken(engine: hw.Engine):
     runs = [engine.sql(f"SELECT x FROM {name}", name=f"of_{name}").start() for name in "rs"]
     bad = pa.table({"x": ["a"], "at": [1]})
     with engine.held():
-        refused = engine._inputs.pushed(engine._catalog.get("r"), bad, promise=None, check=False)  # type: ignore
+        refused = engine._inputs.pushed(engine._statements.catalog.get("r"), bad, promise=None, check=False)  # type: ignore
         engine._loop.submit(refused)
         engine.push("s", [(7, 1)], wait=False)
     refused.done.wait()

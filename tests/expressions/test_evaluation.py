@@ -54,7 +54,8 @@ def test_a_filter_passes_only_what_is_true():
 
 
 @pytest.mark.parametrize(
-    "operator", [FilterOperator(SCHEMA, *bound('"x" > 1')), ProjectOperator(SCHEMA, Schema.of(z="BIGINT"), bound('"x" * 2'))]
+    "operator",
+    [FilterOperator(SCHEMA, *bound('"x" > 1')), ProjectOperator(SCHEMA, Schema.of(z="BIGINT"), bound('"x" * 2'))],
 )
 def test_an_operator_without_input_gives_nothing(operator):
     step = operator.step(None, (Delta.empty(SCHEMA),), (9,))

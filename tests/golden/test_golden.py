@@ -113,7 +113,9 @@ def cases(chosen: Callable[[Case], object]) -> pytest.MarkDecorator:
 # -- plans ------------------------------------------------------------------------------------------------------------
 
 
-NUMBERS = Schema.of(**dict.fromkeys(("itemID", "l.itemID", "r.itemID"), "INT"), **{"l.count": "BIGINT", "r.count": "BIGINT"})
+NUMBERS = Schema.of(
+    **dict.fromkeys(("itemID", "l.itemID", "r.itemID"), "INT"), **{"l.count": "BIGINT", "r.count": "BIGINT"}
+)
 COLUMNS = Schema((*Schema.of(**dict.fromkeys(("x", "y", "l.x", "r.y"), "STRING")), *NUMBERS))
 
 

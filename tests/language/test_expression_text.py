@@ -81,7 +81,7 @@ MORE = [
     "i + NULL",
     "i IN (NULL)",
     "timestamp(s)",
-    "position('a' IN s) + locate('a', s, 2) + substring(s FROM 2 FOR 3)",
+    "position('a' IN s) + locate('a', s, 2) || substring(s FROM 2 FOR 3)",
 ]
 EXPRESSIONS = [*(sql for sql, *_ in CASES), *MORE]
 

@@ -36,10 +36,10 @@ S1 = "c 1-8, a 5-11, d 6-14, a 9-10, b 12-17"  # Table 11.1
 S2 = "b 1-7, d 3-9, a 4-5, b 7-15, e 10-18"
 
 
-
 def residual(text: str, left: Schema, right: Schema) -> Expression:
     pair = [Field(f"{side}.{f.name}", f.type) for side, schema in (("l", left), ("r", right)) for f in schema]
     return bind_text(text, Schema(tuple(pair)))
+
 
 def outer_join(left: Schema, right: Schema, keys, residual: str | None, kind: str, **form: bool):
     operator = SemiJoinOperator if kind in ("semi", "anti") else OuterJoinOperator

@@ -77,7 +77,7 @@ KNOWN = Statistics(
 COUNT = AggregateCall("COUNT", "n", pa.int64())
 
 
-COLUMNS = Schema((*Schema.of(k="BIGINT", x="DOUBLE", n="BIGINT", rk="BIGINT"), *Schema.of(**{"l.x": "DOUBLE", "r.y": "DOUBLE"})))
+COLUMNS = Schema.of(k="BIGINT", x="DOUBLE", n="BIGINT", rk="BIGINT", **{"l.x": "DOUBLE", "r.y": "DOUBLE"})
 
 
 def scalar(text: str, *columns: str, type_: pa.DataType | None = None) -> Expression:

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from query_corpus import FOLDER, Case, Table, answer
 from query_runs import WAYS, Way, bound, recorded, tables
 
+from headwater.backends.explain import shown
 from headwater.errors import HeadwaterError
-from headwater.runtime.replay import replay, shown
+from headwater.runtime.replay import replay
 
 
 def outcome(case: Case, way: Way = WAYS[0]) -> tuple[str, Sequence[Table] | None]:

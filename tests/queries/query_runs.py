@@ -12,6 +12,7 @@ from attrs import evolve
 from query_corpus import Case, Recording, Table, elements
 
 from headwater.algebra.plan_text import print_plan
+from headwater.backends.explain import explain
 from headwater.language.binder import bind_script
 from headwater.language.catalog import Catalog
 from headwater.language.introspection import Explain, ExplainLevel
@@ -20,7 +21,6 @@ from headwater.model.delta import Delta
 from headwater.model.history import History
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
-from headwater.runtime.explain import explain
 from headwater.runtime.json_values import encoder
 from headwater.runtime.recording import Tick, read_recording
 from headwater.runtime.replay import replay

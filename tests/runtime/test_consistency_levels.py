@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from headwater.algebra import nodes as n
+from headwater.backends.explain import explain
 from headwater.errors import InputError
 from headwater.language.binder import bind_script
 from headwater.language.consistency import MIDDLE, STRONG, WEAK, Consistency, Level
@@ -22,7 +23,6 @@ from headwater.model.validity import StreamValidator
 from headwater.operators.tables.repair import RepairOperator
 from headwater.operators.waiting.block import BlockOperator
 from headwater.operators.waiting.finalize import FinalizeOperator
-from headwater.runtime.explain import explain
 from headwater.runtime.graph import Graph
 from headwater.runtime.lower import Lowering
 from headwater.runtime.reach import reached

@@ -7,10 +7,10 @@ import json
 import pytest
 
 from headwater.algebra.plan_text import print_plan
+from headwater.backends.explain import explain
 from headwater.language.binder import bind_script
 from headwater.language.introspection import Explain, ExplainFormat, ExplainLevel
 from headwater.optimizer.plan_query import plan_query
-from headwater.runtime.explain import explain
 from headwater.settings import Settings
 from headwater.testing.plan_text import parse_plan
 

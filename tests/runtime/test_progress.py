@@ -13,9 +13,9 @@ from rich.console import Console
 
 import headwater as hw
 from headwater.engine import Engine
-from headwater.runtime.metrics import Metrics, TickReport
-from headwater.runtime.progress import TickLog
-from headwater.runtime.progress_bar import ProgressBar
+from headwater.runtime.views.metrics import Metrics, TickReport
+from headwater.runtime.views.progress import TickLog
+from headwater.runtime.views.progress_bar import ProgressBar
 
 COUNTS = "SELECT auction, COUNT(*) AS n FROM bid WINDOW(RANGE 10) GROUP BY auction"
 PRICES = "SELECT price FROM bid"
@@ -127,7 +127,7 @@ def test_medians_and_percentiles(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_rates_count_from_the_tick_before(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("headwater.runtime.metrics.time.time", lambda: 1000.0)
+    monkeypatch.setattr("headwater.runtime.views.metrics.time.time", lambda: 1000.0)
     metrics = Metrics()
     assert metrics.rate() == 0
     ticked(metrics, 1000.0, *([0.1] * 10))
@@ -181,7 +181,7 @@ def test_the_bar_is_full_when_all_is_done(engine: Engine, total: int | None):
     engine.sql(COUNTS).start()
     file = io.StringIO()
     console = Console(file=file, force_terminal=True, width=100)
-    with ProgressBar(engine._core, total, console=console):
+    with ProgressBar(engine._core.picture, total, console=console):
         engine.push("bid", bids(1, 2, 3))
     shown = file.getvalue().rpartition("rows")[2]
     assert "3 (" in shown

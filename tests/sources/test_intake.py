@@ -45,6 +45,13 @@ def test_a_row_is_valid_at_its_one_instant():
     assert taken.seen == [Seen("", 5, 3, 2)]
 
 
+def test_malformed_times_before_any_that_can_be_shown_are_told_all_the_same():
+    times = pa.array([BEGINNING, 1_000_000, BEGINNING + 1, None], pa.timestamp("us"))
+    taken = take(Schema.of(x="BIGINT", t="TIMESTAMP"), batch(x=[1, 2, 3, 4], t=times))
+    assert len(taken.delta) == 2
+    assert taken.bad.raw.to_pylist() == ['{"x":1,"t":"-9223372036854775808"}', '{"x":4,"t":null}']
+
+
 @pytest.mark.parametrize(
     ("type_", "column", "instants"),
     [

@@ -109,7 +109,7 @@ def test_the_driver_is_killed_at_every_named_moment(tmp_path: Path, undisturbed:
 def read_a_frame(folder: Path) -> None:
     """A stream that Spark reads by itself, and brings again what it has not noted."""
     with hw.connect("local[2]", shards=2, small_tick=0, checkpoint=folder / "checkpoint") as engine:
-        frame = engine._session.spark.readStream.schema("at BIGINT").parquet(str(folder / "in"))
+        frame = engine._backend.spark.readStream.schema("at BIGINT").parquet(str(folder / "in"))
         engine.register("s", frame, time="at", disorder=0)
         engine.sql("SELECT COUNT(*) AS n FROM s", name="counts").start(hw.sinks.parquet(folder / "answers" / "counts"))
         engine.run_to_end(end_streams=False)
@@ -160,7 +160,7 @@ def test_the_driver_is_killed_by_chance(tmp_path: Path, undisturbed: dict[str, A
 def run_and_tell(folder: Path) -> None:
     """Writes down which process Java is."""
     with open_market(folder, **{k: SPARK[k] for k in ("runner", "master", "shards", "small_tick")}) as engine:
-        spark = engine._session.spark
+        spark = engine._backend.spark
         (folder / "java").write_text(str(spark.sparkContext._gateway.proc.pid))
         os.kill(os.getpid(), signal.SIGKILL)
 

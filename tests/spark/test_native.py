@@ -184,16 +184,6 @@ def test_slices_put_together_by_spark(spark: SparkSession, tmp_path: Path, monke
         assert diverted(tmp_path / "spark", stream) == diverted(tmp_path / "plain", stream) != []
 
 
-@pytest.mark.parametrize("name", ["windows", "join", "middle"])
-def test_the_driver_computes_the_same(spark: SparkSession, tmp_path: Path, name: str):
-    with in_process(tmp_path / "there") as engine:
-        expected, _ = run(engine, tmp_path / "there", {name: QUERIES[name]})
-    with on_spark(spark, tmp_path / "here") as engine:
-        engine._core._small_tick = 10_000
-        engine._core._is_small = lambda deliveries: True
-        assert run(engine, tmp_path / "here", {name: QUERIES[name]})[0] == expected
-
-
 STATELESS = {
     "filter": QUERIES["filter"],
     "whole": QUERIES["whole"],

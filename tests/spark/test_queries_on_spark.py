@@ -22,7 +22,7 @@ from query_together import differences, parts  # noqa: E402
 
 def check(session: SessionHandle, folder: Path, *, shards: int, batch: int | None, speculative: bool = False) -> None:
     modules(session.spark, [QUERIES])  # functions of the users' are there
-    executor = SparkExecutor(session, exchange=str(folder / "exchange"))
+    executor = SparkExecutor(session)
     cases = list(parts(batch=batch, speculative=speculative))
     assert differences(cases, shards=shards, executor=executor, folder=folder) == []
 

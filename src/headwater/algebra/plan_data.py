@@ -65,7 +65,9 @@ def from_data(listed: Sequence[Any]) -> Plan:
             built.append(_read(record, built))
         return built[-1]
     except (KeyError, IndexError, TypeError, ValueError, ArithmeticError) as problem:
-        raise StateError("NOT_OUR_DATA", "a plan cannot be read", detail=f"{type(problem).__name__}: {problem}") from problem
+        raise StateError(
+            "NOT_OUR_DATA", "a plan cannot be read", detail=f"{type(problem).__name__}: {problem}"
+        ) from problem
 
 
 def to_json(plan: Plan) -> str:

@@ -12,12 +12,12 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from headwater.runtime.amounts import length_text, rate_text, seconds_text, size_text
+from headwater.runtime.views.amounts import length_text, rate_text, seconds_text, size_text
 
 if TYPE_CHECKING:
     from headwater.engine import Engine
     from headwater.query import Run
-    from headwater.runtime.progress import EngineProgress, Progress
+    from headwater.runtime.views.progress import EngineProgress, Progress
 
 _ORDER = {
     "activity": ("auction", "descending"),

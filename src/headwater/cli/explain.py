@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from headwater.backends.explain import shown
 from headwater.language.catalog import Stream
 from headwater.language.introspection import Explain, ExplainFormat, ExplainLevel
 from headwater.language.script import Script, no_query
 from headwater.optimizer.optimize import rules
-from headwater.runtime.replay import load_script, shown
+from headwater.runtime.replay import load_script
 
 
 def script_text(path: Path, level: str, form: str, *, verbose: bool, python_functions: bool = True) -> str:

@@ -127,8 +127,9 @@ def _replay(
 def _run_replay(
     script: Path, recording: Path, output: Path | None, options: dict[str, Any], *, python_functions: bool
 ) -> None:
+    from headwater.backends.explain import shown
     from headwater.cli.replay import replayed
-    from headwater.runtime.replay import load_script, notices_of_replay, shown
+    from headwater.runtime.replay import load_script, notices_of_replay
 
     bound = load_script(script, python_functions=python_functions)
     for answer in bound.answers:  # stdout is for elements

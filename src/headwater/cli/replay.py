@@ -32,7 +32,7 @@ def _on_spark(shards: int) -> Iterator[dict[str, Any]]:
     try:
         with open_session(shards=shards) as session, tempfile.TemporaryDirectory(prefix="headwater-") as made:
             folder = Path(made)
-            executor = SparkExecutor(session, exchange=str(folder / "exchange"))
+            executor = SparkExecutor(session)
             yield {"shards": shards, "executor": executor, "folder": folder}
     finally:
         end_spark()

@@ -11,8 +11,8 @@ from headwater.clock.progress import Progress
 from headwater.errors import InputError
 from headwater.language.introspection import Answer
 from headwater.model.time import BEGINNING, INFINITY
-from headwater.runtime.amounts import instant_text, size_text
 from headwater.runtime.checkpoint import FORMAT, Checkpoint, Manifest
+from headwater.runtime.views.amounts import instant_text, size_text
 from headwater.state.manifest import state_segments
 
 

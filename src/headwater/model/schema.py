@@ -13,6 +13,7 @@ from headwater.model.types import sql_name, sql_type
 START, END, WEIGHT = "_start", "_end", "_weight"
 RESERVED = (START, END, WEIGHT)
 
+
 @frozen
 class Field:
     """One column."""

@@ -148,5 +148,3 @@ def _after(text: str, at: int, sign: str) -> int:
 
 def _no_type(text: str) -> HeadwaterError:
     return HeadwaterError("UNKNOWN_TYPE", f"there is no type {text.strip()}")
-
-

@@ -32,10 +32,9 @@ from attrs import evolve
 from headwater.errors import InputError
 from headwater.language.consistency import STRONG, Consistency
 from headwater.language.emission import ON_START, Emission
-from headwater.runtime.executor import Records
 from headwater.runtime.graph import Graph
 from headwater.runtime.lineage import was_strong_first
-from headwater.runtime.stage import STRONG_FORM
+from headwater.runtime.stage import STRONG_FORM, Records
 from headwater.sinks.base import Output, Sink
 from headwater.sinks.tables import check_names
 

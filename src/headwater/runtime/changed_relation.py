@@ -25,12 +25,12 @@ from headwater.operators.tables.repair import RepairOperator
 from headwater.operators.tables.standing_rows import HandOverOperator, Standing
 from headwater.operators.waiting.pools import PoolOperator
 from headwater.runtime.checkpoint import Manifest
-from headwater.runtime.executor import Records
 from headwater.runtime.graph import Graph, Node
 from headwater.runtime.lower import Lowering
 from headwater.runtime.plan_keys import another_relation
 from headwater.runtime.reading import StreamTask
 from headwater.runtime.reshard import new_record
+from headwater.runtime.stage import Records
 from headwater.runtime.wider_plan import is_wider_source
 from headwater.runtime.wider_states import widened
 from headwater.state.store import Store

@@ -23,9 +23,9 @@ from attrs import Factory, define, field
 
 from headwater.errors import StateError
 from headwater.runtime import points
-from headwater.runtime.executor import Records
 from headwater.runtime.kept_names import check_segments, check_staged
 from headwater.runtime.owner import Owner
+from headwater.runtime.stage import Records
 from headwater.sinks.base import Sink, Staged
 from headwater.state.filesystem import UNFINISHED, Folder
 from headwater.state.folder_names import folder_name, name_of_folder

@@ -6,7 +6,7 @@ same key, so it keeps its state; what only a stopped query used is forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -14,8 +14,6 @@ from attrs import Factory, define
 
 from headwater.algebra.nodes import Plan, Source
 from headwater.algebra.plan_data import from_json, to_json
-from headwater.backends.spark.native_parts import NativePart, chain, is_stateless
-from headwater.backends.spark.native_slices import Slices, slices_of
 from headwater.errors import InputError
 from headwater.language.consistency import MIDDLE, STRONG, Consistency
 from headwater.model.delta import Delta
@@ -23,13 +21,13 @@ from headwater.model.time import BEGINNING
 from headwater.operators.rows.constant import ConstantOperator
 from headwater.optimizer.cost import Statistics
 from headwater.runtime.change_level import Carried, carried, changed_output, check_change
-from headwater.runtime.executor import Records
 from headwater.runtime.graph import Graph
 from headwater.runtime.layout import Layout, cut
 from headwater.runtime.lineage import lineage_after
 from headwater.runtime.lower import Lowering
 from headwater.runtime.plan_keys import read_columns
 from headwater.runtime.reading import StreamTask
+from headwater.runtime.stage import Records
 from headwater.sinks.base import Output, Sink, Stager
 
 _MOST_PLAN_TEXT = 100_000
@@ -51,13 +49,13 @@ class Running:
     """How far it is delivered: all rows that start before this. With EMIT ON CLOSE rows that wait hold it back."""
     rows: int = 0
     """Rows it has answered since it was started here."""
-    parts: tuple[Plan, ...] = ()
-    """Parts of the plan that Spark may compute by itself."""
     consistency: Consistency | None = None
     asked: Consistency | None = None
     """The level that it was started with."""
     lineage: str = ""
     """The levels of consistency that it had before, and until when."""
+    parts: tuple[Plan, ...] = ()
+    """The parts of its plan that need not be left to Python, where its rows come from elsewhere."""
     statistics: Statistics = Factory(Statistics)
     """What was known of its streams when its plan was made: with the same it is made again."""
 
@@ -65,11 +63,6 @@ class Running:
     def level(self) -> Consistency:
         """How far it may run ahead of what is certain."""
         return self.consistency or (MIDDLE if self.output.speculative else STRONG)
-
-    @property
-    def is_stateless(self) -> bool:
-        """Can Spark compute its whole answer, row by row?"""
-        return self.level in (STRONG, MIDDLE) and not self.lineage and is_stateless(self.plan)
 
     @cached_property
     def reads(self) -> dict[str, dict[str, str]]:
@@ -101,12 +94,8 @@ class Deployment:
         """By stream: relations whose rows are kept for queries to come, also while none reads them."""
         self.layout: Layout = cut(Graph())
         self.stagers: dict[str, Stager] = {}
-        self.natives: dict[str, tuple[NativePart, ...]] = {}
-        """By stream: the parts through which queries read it, where all of them do."""
-        self.slices: dict[str, Slices] = {}
-        """By stream: the partial aggregate through which alone it is read."""
-        self.stateless: dict[str, tuple[Running, ...]] = {}
-        """By stream: the queries that read it, where Spark can answer all of them by itself."""
+        self.node_of: Callable[[Plan], int] = Lowering(self.layout.graph).node_of
+        """The node of a part of a plan that remembers nothing."""
         self.together: tuple[frozenset[str], ...] = ()
         """The streams that each query reads."""
         self._described: dict[str, Any] | None = None
@@ -188,10 +177,9 @@ class Deployment:
         return any(key not in records.get(0, {}) for key in begun)
 
     def _rebuild(self) -> None:
-        graph, self.natives = _graph(self._running.values(), self.relations.values())
-        self.slices = _slices(graph, self.natives, self._running.values())
+        graph = Graph()
+        self.node_of = _lower(graph, self._running.values(), self.relations.values()).node_of
         self.layout, self._described = cut(graph), None
-        self.stateless = _stateless(self._running.values())
         self.together = tuple(
             frozenset(node.name for node in query.plan.walk() if isinstance(node, Source))
             for query in self._running.values()
@@ -227,7 +215,9 @@ class Deployment:
 
 def graph_if(query: Running) -> Graph:
     """What it would be made of alone: its operators have the same keys whoever else runs."""
-    return _graph([query], ())[0]
+    graph = Graph()
+    _lower(graph, [query], ())
+    return graph
 
 
 def root_key(graph: Graph, query: str) -> str:
@@ -250,22 +240,8 @@ def _described(layout: Layout) -> dict[str, Any]:
     return found
 
 
-def _stateless(queries: Iterable[Running]) -> dict[str, tuple[Running, ...]]:
-    readers: dict[str, list[Running]] = {}
-    for query in queries:
-        for stream in {node.name for node in query.plan.walk() if isinstance(node, Source)}:
-            readers.setdefault(stream, []).append(query)
-    return {
-        stream: tuple(its)
-        for stream, its in readers.items()
-        if all(q.sink.takes_frames and q.is_stateless for q in its)
-    }
-
-
-def _graph(queries: Iterable[Running], relations: Iterable[Source]) -> tuple[Graph, dict[str, tuple[NativePart, ...]]]:
-    graph = Graph()
+def _lower(graph: Graph, queries: Iterable[Running], relations: Iterable[Source]) -> Lowering:
     lowering = Lowering(graph)
-    parts: dict[str, dict[NativePart, None]] = {}
     for relation in relations:
         lowering.add_relation(relation)
     for query in queries:
@@ -274,16 +250,4 @@ def _graph(queries: Iterable[Running], relations: Iterable[Source]) -> tuple[Gra
                 lowering.add_relation(source)
         level, past = query.level, {"since": query.since, "lineage": query.lineage}
         lowering.add_query(query.name, query.plan, consistency=level, opens=query.output.opens, **past)
-        for part in query.parts:
-            source = chain(part)[0]
-            assert isinstance(source, Source)
-            if not (query.since and source.revisable):  # then it begins with what is handed over
-                parts.setdefault(source.name, {})[NativePart(lowering.node_of(part), part)] = None
-    return graph, {stream: tuple(its) for stream, its in parts.items()}
-
-
-def _slices(graph: Graph, natives: Mapping[str, Sequence[NativePart]], queries: Iterable[Running]) -> dict[str, Slices]:
-    plans = [query.plan for query in queries]
-    alone = {stream: parts[0] for stream, parts in natives.items() if len(parts) == 1}
-    found = {stream: slices_of(graph, part, plans) for stream, part in alone.items()}
-    return {stream: slices for stream, slices in found.items() if slices is not None}
+    return lowering

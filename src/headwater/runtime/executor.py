@@ -1,30 +1,35 @@
-"""Run one tick: in this process, level by level and shard by shard. Spark's way to do the same is in ``backends/spark``."""
+"""What runs a tick, what it is told and what it brings; and the executor that runs it in this process.
+
+Other executors are backends, above the runtime: Spark's is in ``backends/spark``.
+"""
 
 from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 from attrs import Factory, define, frozen
 
-from headwater.backends.spark.native_parts import NativePart
-from headwater.backends.spark.native_slices import Slices
+from headwater.algebra.nodes import Plan
 from headwater.clock.clock import Clock
 from headwater.clock.seen import Seen
 from headwater.model.delta import Delta
 from headwater.runtime.bundles import Bundle
+from headwater.runtime.delivery import Delivery
+from headwater.runtime.deployment import Running
 from headwater.runtime.layout import Layout
 from headwater.runtime.measured import Samples, together
+from headwater.runtime.reading import StreamTask, take_in
 from headwater.runtime.sender import Arrivals, SenderOutput, send
-from headwater.runtime.stage import Record, Stage, StageOutput, StateCache, Worked
+from headwater.runtime.stage import Records, Stage, StageOutput, StateCache, Worked
 from headwater.runtime.tick import Progress, Tick, level_0_frontiers, progress
 from headwater.sinks.base import Staged, Stager
 from headwater.state.store import FileStore, MemoryStore, Store
 
-Records = dict[int, dict[str, Record]]
-"""By shard, then by node key."""
+Sent = tuple[Arrivals, SenderOutput]
+"""What a sender has read, and what it has noted meanwhile."""
 
 
 @frozen
@@ -44,10 +49,16 @@ class TickJob:
     """What the driver itself brings: recordings, what is pushed by hand. By stream."""
     constants: Mapping[str, Delta] = Factory(dict)
     """By node key: the constants of queries that begin with this tick."""
-    natives: Mapping[str, Sequence[NativePart]] = Factory(dict)
-    """By stream: the parts of queries that Spark may compute before its rows enter Python."""
-    slices: Mapping[str, Slices] = Factory(dict)
-    """By stream: the partial aggregate through which alone it is read, if Spark may compute it."""
+    pushed: Sequence[Sent] = ()
+    """What was pushed by hand: taken in already, as whoever pushed it hears what is wrong with it."""
+    tasks: Mapping[str, StreamTask] = Factory(dict)
+    """By stream: how the rows of its deliveries are taken in."""
+    queries: Sequence[Running] = ()
+    """Whose answers are computed."""
+    node_of: Callable[[Plan], int] | None = None
+    """The node of a part of their plans that remembers nothing."""
+    exchange: str | None = None
+    """Where tasks of one machine may leave large bundles for each other."""
 
 
 @define
@@ -77,9 +88,21 @@ class TickResult:
 
 
 class Executor(Protocol):
-    """Runs ticks."""
+    """Runs ticks. Where and how the rows of the deliveries are read is its own choice."""
 
-    def run(self, job: TickJob) -> TickResult: ...
+    def run(self, job: TickJob, deliveries: Sequence[Delivery] = ()) -> TickResult: ...
+
+    def carry(self, keys: Mapping[str, str]) -> None:
+        """Operators go on under other keys, with the states of the old ones: by new key the old."""
+        ...
+
+
+def send_own(job: TickJob, read: Sequence[Sent] = ()) -> Iterator[tuple[SenderOutput, list[tuple[int, int, Bundle]]]]:
+    """What the driver itself brings, a sender each: recordings and constants, what was pushed, what it has read."""
+    for i, (arrivals, noted) in enumerate([(Arrivals(dict(job.given), {}), SenderOutput()), *job.pushed, *read]):
+        constants = {} if i else job.constants
+        about = {"stagers": job.stagers, "staging": job.staging, "constants": constants, "out": noted}
+        yield send(job.layout, job.tick, arrivals, sender=i, **about)
 
 
 def collected(
@@ -130,43 +153,34 @@ class LocalExecutor:
         self._memory = MemoryStore()
 
     def carry(self, keys: Mapping[str, str]) -> None:
-        """Operators go on under other keys, with the states of the old ones: by new key the old."""
         self._cache.copy(keys)
 
-    def store(self, job: TickJob) -> Store:
-        return self._memory if job.segments is None else FileStore(job.segments)
-
-    def run(self, job: TickJob, arrivals: Sequence[tuple[Arrivals, SenderOutput]] = ()) -> TickResult:
-        """``arrivals``: what the driver has read of the sources by itself, and what it noted."""
+    def run(self, job: TickJob, deliveries: Sequence[Delivery] = (), *, sent: Sequence[Sent] = ()) -> TickResult:
+        """``sent``: what somebody else has done of other deliveries."""
         began = time.perf_counter()
         waiting: defaultdict[tuple[int, int], list[Bundle]] = defaultdict(list)
         senders: list[SenderOutput] = []
-        shared = {"stagers": job.stagers, "staging": job.staging}
-        for i, (part, noted) in enumerate([(Arrivals(dict(job.given), {}), SenderOutput()), *arrivals]):
-            constants = job.constants if i == 0 else {}
-            out, bundles = send(job.layout, job.tick, part, sender=i, constants=constants, out=noted, **shared)
+        for out, bundles in send_own(job, [*sent, *(_read_splits(job, delivery) for delivery in deliveries)]):
             senders.append(out)
             for level, shard, bundle in bundles:
                 waiting[level, shard].append(bundle)
-        sent = time.perf_counter()
+        read = time.perf_counter()
         stages: list[StageOutput] = []
-        store = self.store(job)
+        store: Store = self._memory if job.segments is None else FileStore(job.segments)
+        about: dict[str, Any] = {"store": store, "place": job.segments or "", "cache": self._cache}
+        about |= {"stagers": job.stagers, "staging": job.staging}
         for level in range(1, len(job.layout.levels)):
             for shard in range(job.tick.shards):
-                stage = Stage(
-                    job.layout,
-                    level,
-                    shard,
-                    job.tick,
-                    store=store,
-                    place=job.segments or "",
-                    cache=self._cache,
-                    **shared,
-                )
+                stage = Stage(job.layout, level, shard, job.tick, **about)
                 out, onward = stage.run(waiting.pop((level, shard), []), job.records.get(shard, {}))
                 stages.append(out)
                 for later, to, bundle in onward:
                     waiting[later, to].append(bundle)
-        phases = {"sources": sent - began, "operators": time.perf_counter() - sent}
+        phases = {"sources": read - began, "operators": time.perf_counter() - read}
         self._cache.forget({node.key for node in job.layout.graph.nodes})
         return collected(job, senders, stages, phases)
+
+
+def _read_splits(job: TickJob, delivery: Delivery) -> Sent:
+    task, noted = job.tasks[delivery.stream], SenderOutput()
+    return take_in(task, delivery.cut, job.tick, job.layout, job.staging, noted), noted

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from headwater.errors import StateError
 from headwater.model.time import BEGINNING, INFINITY
-from headwater.runtime.core import Core, Delivery
-from headwater.sources.base import Piece, Source, SparkBatch, Split
+from headwater.runtime.core import Core
+from headwater.runtime.delivery import Delivery
+from headwater.sources.base import Piece, Source
 from headwater.sources.malformed import PUSHED
-from headwater.state.store import FileStore
-
-if TYPE_CHECKING:
-    from headwater.backends.spark.session import SessionHandle
 
 ROWS_A_TICK = 5_000_000
 """However far behind, a tick takes at most about so many rows of a source."""
@@ -41,6 +38,10 @@ class Feed(Protocol):
         """An instant of the wall clock: all that had arrived by then is committed, or part of the tick that begins now."""
         ...
 
+    def failure(self) -> BaseException | None:
+        """Why it brings nothing any more, if it failed by itself."""
+        ...
+
 
 def taken_until(streams: Iterable[str], feeds: Mapping[str, Feed], looked_at: int) -> dict[str, int]:
     """By stream: the instant by which all that had arrived was taken; of what is handed over, by the loop's last look.
@@ -53,15 +54,15 @@ def taken_until(streams: Iterable[str], feeds: Mapping[str, Feed], looked_at: in
 class PolledFeed:
     """Asks a source for what is new, on Spark too. The engine keeps the offset, in the manifest."""
 
-    def __init__(self, stream: str, source: Source, core: Core, session: SessionHandle | None = None) -> None:
-        self._stream, self._source, self._core, self._session = stream, source, core, session
+    def __init__(self, stream: str, source: Source, core: Core) -> None:
+        self._stream, self._source, self._core = stream, source, core
         self._rows = getattr(source, "rows_per_tick", ROWS_A_TICK)
         self._empty = self._finished = False
         self._running = False
         self._beginning: Any = None
         self._taken_until = BEGINNING
-        if core.checkpoint is not None:
-            source.remember_in(FileStore(core.checkpoint.segments))
+        if core.committed.store is not None:
+            source.remember_in(core.committed.store)
 
     def start(self) -> None:
         self._running = True
@@ -78,6 +79,9 @@ class PolledFeed:
 
     def taken_until(self) -> int:
         return self._taken_until
+
+    def failure(self) -> BaseException | None:
+        return None  # whoever asks it hears of that
 
     def poll(self) -> Delivery | None:
         if not self._running or self._finished:
@@ -106,12 +110,7 @@ class PolledFeed:
         number = (kept.get("batch") or 0) + 1
         sizes = [self._source.split_rows(split) for split in found.splits]
         size = sum(s or 0 for s in sizes) if all(s is not None for s in sizes) else None
-        splits = self._source.cut(found.splits)
-        return Delivery(self._stream, number, found.offset, splits, size=size, native=self._native(found.splits))
-
-    def _native(self, splits: Sequence[Split]) -> Callable[[str], SparkBatch | None] | None:
-        session = self._session
-        return None if session is None else lambda time: self._source.spark_batch(session.spark, splits, time)
+        return Delivery(self._stream, number, found.offset, found.splits, self._source, size=size)
 
 
 class PushedFeed:
@@ -132,6 +131,9 @@ class PushedFeed:
     def taken_until(self) -> int:
         """What is pushed waits for the next tick, whose stamp is later than its arrival."""
         return INFINITY
+
+    def failure(self) -> BaseException | None:
+        return None
 
     def delivery(self, table: pa.Table, *, promise: int | None = None) -> Delivery:
         """The rows, and perhaps the word that nothing before an instant comes any more; it may come alone."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import pyarrow as pa
 from attrs import define
 
 from headwater.algebra.nodes import Plan, Source
-from headwater.backends.spark.native_parts import is_stateless
 from headwater.errors import InputError
 from headwater.language.catalog import Catalog, Stream
 from headwater.language.system_views import comes_with
@@ -23,16 +23,21 @@ from headwater.runtime.reading import StreamTask
 from headwater.sources.base import Source as StreamSource
 from headwater.sources.memory import PushedSource
 
-if TYPE_CHECKING:
-    from headwater.backends.spark.session import SessionHandle
+
+class Backend(Protocol):
+    """What an engine runs on, as far as its inputs must know."""
+
+    def feed(self, stream: str, source: StreamSource, core: Core, loop: Loop) -> Feed: ...
+
+    def in_a_word(self, problem: BaseException) -> BaseException: ...
 
 
 @define
 class _Input:
     """One stream whose rows are taken."""
 
-    declared: Stream
-    """Another one of the same name is another stream."""
+    task: StreamTask
+    """What was declared of it, and how its rows are taken in."""
     source: StreamSource
     feed: Feed | None = None
     """None: nobody reads it yet."""
@@ -41,10 +46,13 @@ class _Input:
 class Inputs:
     """All streams of an engine whose rows are taken, by name."""
 
-    def __init__(self, core: Core, session: SessionHandle | None) -> None:
-        self._core, self._session = core, session
-        self.loop = Loop(core, self.polled)
+    def __init__(self, core: Core, backend: Backend) -> None:
+        self._core, self._backend = core, backend
+        self.loop = Loop(core, self.polled, backend.in_a_word)
         self._known: dict[str, _Input] = {}
+        core.streams.taken_until = self.taken_until
+        self._asked = time.monotonic()
+        """When the sources were last asked whether they have failed."""
 
     # -- streams come and go -----------------------------------------------------------------------------------------
 
@@ -55,24 +63,25 @@ class Inputs:
         declared = [e for e in catalog if isinstance(e, Stream) and e.source is not None]
         new = [e for e in declared if not self._is_taken(e)]
         sources = [make_source(entry, base_folder=folder) for entry in new]
-        for name in [n for n, known in self._known.items() if catalog.get(n) is not known.declared]:
+        for name in [n for n, known in self._known.items() if catalog.get(n) is not known.task.declared]:
             with self.loop.held():
                 self._forget(name)
         for entry, source in zip(new, sources, strict=True):
             self.take(entry, source)
 
     def _is_taken(self, stream: Stream) -> bool:
-        return stream.name in self._known and self._known[stream.name].declared is stream
+        return stream.name in self._known and self._known[stream.name].task.declared is stream
 
     def take(self, stream: Stream, source: StreamSource, *, partition: str | None = None) -> None:
-        self._known[stream.name] = _Input(stream, source)
-        self._core.add_stream(StreamTask.of(stream, source, partition=partition))
+        task = StreamTask.of(stream, source, partition=partition)
+        self._core.streams.add(task)
+        self._known[stream.name] = _Input(task, source)
 
     def _forget(self, name: str) -> None:
         known = self._known.pop(name)
         if known.feed is not None:
             known.feed.stop()
-        self._core.drop_stream(name)
+        self._core.streams.drop(name)
 
     def pushed(self, stream: Stream, table: pa.Table, *, promise: int | None, check: bool) -> Delivery:
         """What was pushed by hand; ``check``: raise at once what is wrong with the rows, as nobody waits for the tick."""
@@ -85,7 +94,7 @@ class Inputs:
             )
         delivery = self._pushed_feed(stream).delivery(table, promise=promise)
         for piece in delivery.pieces if check else ():
-            self._core.streams[stream.name].intake.check(piece)
+            self._known[stream.name].task.intake.check(piece)
         return delivery
 
     def _pushed_feed(self, stream: Stream) -> PushedFeed:
@@ -101,26 +110,21 @@ class Inputs:
 
     def start(self, plan: Plan, catalog: Catalog) -> None:
         """Start the sources that a plan reads."""
-        parents = {child: t.stream for t in self._core.streams.values() for child in (t.late, t.bad)}
+        parents = {child: t.stream for t in self._core.streams.tasks.values() for child in (t.late, t.bad)}
         read = [node.name for node in plan.walk() if isinstance(node, Source)]
         for name in [parents.get(name) or comes_with(catalog, name) for name in read]:
             entry, known = catalog.get(name), self._known.get(name)
-            if isinstance(entry, Stream) and name not in self._core.streams and not catalog.gets_late_rows(entry):
+            if isinstance(entry, Stream) and name not in self._core.streams.tasks and not catalog.gets_late_rows(entry):
                 self._pushed_feed(entry)
             elif known is not None and known.feed is None:
                 known.feed = self._new_feed(known)
                 known.feed.start()
 
     def _new_feed(self, known: _Input) -> Feed:
-        name = known.declared.name
+        name = known.task.stream
         if isinstance(known.source, PushedSource):
             return PushedFeed(name)
-        frame = None if self._session is None else known.source.rows(self._session.spark)
-        if self._session is None or frame is None:
-            return PolledFeed(name, known.source, self._core, self._session)
-        from headwater.backends.spark.feed import SparkFeed
-
-        return SparkFeed(name, frame, self._session, self._core, self.loop)
+        return self._backend.feed(name, known.source, self._core, self.loop)
 
     def stop_unused(self) -> None:
         """Stop the sources that no query reads any more."""
@@ -145,12 +149,28 @@ class Inputs:
 
     def taken_until(self) -> dict[str, int]:
         fed = {name: known.feed for name, known in list(self._known.items()) if known.feed is not None}
-        return taken_until(list(self._core.streams), fed, self.loop.looked_at)
+        return taken_until(list(self._core.streams.tasks), fed, self.loop.looked_at)
 
-    def failures(self) -> Iterator[BaseException]:
-        """Why sources have failed."""
-        asked = (feed.failure() for feed in self.feeds if hasattr(feed, "failure"))
-        return (problem for problem in asked if problem is not None)
+    def drain(self) -> None:
+        """Wait until everything is answered that the sources have now. Raises what fails meanwhile."""
+        with self.loop.held():
+            for feed in self.feeds:
+                feed.look_again()
+        for feed in self.feeds:
+            while not feed.drained():
+                self.loop.raise_failure()
+                self.loop.pause()
+        self.loop.settle()
+        self.loop.raise_failure()
+
+    def raise_failure(self) -> None:
+        """What stops everything: a tick that failed, or a source."""
+        self.loop.raise_failure()
+        if time.monotonic() - self._asked > 1:  # asking Spark has a price
+            self._asked = time.monotonic()
+            for problem in (feed.failure() for feed in self.feeds):
+                if problem is not None:
+                    raise problem
 
     # -- what they are -----------------------------------------------------------------------------------------------
 
@@ -170,24 +190,11 @@ class Inputs:
         expected = [known.source.expected_rows() for known in self._known.values() if known.feed is not None]
         return sum(rows or 0 for rows in expected) if all(rows is not None for rows in expected) else None
 
-    def spark_streams(self, plan: Plan) -> list[str]:
-        """Streams with whose rows Spark can compute by itself, for this plan."""
-        files = self._plain(k for k in self._known.values() if k.source.suits_spark)
-        whole = self._session is not None and is_stateless(plan)
-        return [*self.row_streams(), *(files if whole else [])]
-
-    def row_streams(self) -> list[str]:
-        """Streams whose rows Spark has as rows of their columns, so that it can compute with them."""
-        if self._session is None:
-            return []
-        rows = (k for k in self._known.values() if k.source.reader is None and k.source.parser is None)
-        return self._plain(k for k in rows if not isinstance(k.source, PushedSource))
-
-    def _plain(self, found: Iterable[_Input]) -> list[str]:
-        names = [known.declared.name for known in found]
-        return [n for n in names if n in self._core.streams and self._core.streams[n].intake.is_plain]
+    def taken(self) -> list[tuple[StreamSource, StreamTask]]:
+        """Every stream: its source, and how its rows are taken in."""
+        return [(known.source, known.task) for known in self._known.values()]
 
     def read(self) -> set[str]:
         """What queries read, and the streams whose late or malformed rows they read."""
         read = self._core.deployment.layout.graph.read
-        return read | {t.stream for t in self._core.streams.values() if {t.late, t.bad} & read}
+        return read | {t.stream for t in self._core.streams.tasks.values() if {t.late, t.bad} & read}

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from weakref import WeakSet
 
-from headwater.backends.spark.lost import in_a_word
 from headwater.errors import HeadwaterError
 from headwater.model.time import BEGINNING
-from headwater.runtime.core import Core, Delivery
+from headwater.runtime.core import Core
+from headwater.runtime.delivery import Delivery
 
 log = logging.getLogger("headwater")
 
@@ -47,9 +47,14 @@ class Stopped(HeadwaterError):  # noqa: N818 - not a failure
 class Loop:
     """Runs ticks in a thread of its own while batches come."""
 
-    def __init__(self, core: Core, poll: Callable[[], Sequence[Delivery]] = lambda: ()) -> None:
-        """``poll`` asks sources that do not come by themselves."""
-        self._core, self._poll = core, poll
+    def __init__(
+        self,
+        core: Core,
+        poll: Callable[[], Sequence[Delivery]] = lambda: (),
+        in_a_word: Callable[[BaseException], BaseException] = lambda problem: problem,
+    ) -> None:
+        """``poll`` asks sources that do not come by themselves; ``in_a_word``: a problem as users are told it."""
+        self._core, self._poll, self._in_a_word = core, poll, in_a_word
         self._waiting: list[Delivery] = []
         self._changed = threading.Condition()
         self._holds, self._ending, self._busy = 0, False, False
@@ -100,6 +105,11 @@ class Loop:
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(patience)
 
+    def raise_failure(self) -> None:
+        """Why it has stopped, if something failed."""
+        if self.error is not None:
+            raise self.error
+
     def pause(self) -> None:
         """Wait a moment, or until something changes."""
         with self._changed:
@@ -135,7 +145,7 @@ class Loop:
                     self._looked += 1
                 failure = None
             except BaseException as problem:
-                failure = in_a_word(problem)
+                failure = self._in_a_word(problem)
                 log.error("a tick failed: %s", failure)
             with self._changed:
                 self._busy = False
@@ -177,7 +187,7 @@ class Loop:
         self.looked_at = max(self._core.wall.now(), self._core.times.clock.now or BEGINNING)
 
     def _fail(self, problem: BaseException, taken: Sequence[Delivery]) -> None:
-        problem = in_a_word(problem)
+        problem = self._in_a_word(problem)
         log.error("a source failed: %s", problem)
         with self._changed:
             self.error, self._busy = problem, False

@@ -17,7 +17,6 @@ from headwater.language.binder import bind_script
 from headwater.language.catalog import Catalog, Derived, Stream
 from headwater.language.consistency import MIDDLE, STRONG, Consistency
 from headwater.language.emission import ON_START
-from headwater.language.introspection import Answer, Explain
 from headwater.language.notices import Notice
 from headwater.language.put_aside import put_aside
 from headwater.language.script import Query, Script, no_query
@@ -31,12 +30,10 @@ from headwater.model.time import BEGINNING, INFINITY
 from headwater.operators.base import Step
 from headwater.optimizer.plan_query import plan_query
 from headwater.runtime.executor import Executor
-from headwater.runtime.explain import explain
 from headwater.runtime.json_values import encoder
 from headwater.runtime.known_statistics import declared_statistics
 from headwater.runtime.recording import Tick, are_chronons, over_recorded, read_recording
 from headwater.runtime.stepping import Stepped, StepRunner
-from headwater.settings import Settings
 
 
 def load_script(path: Path, *, python_functions: bool = True) -> Script:
@@ -59,11 +56,6 @@ def read_script(path: Path) -> str:
     if folder not in sys.path:
         sys.path.append(folder)
     return text
-
-
-def shown(answer: Answer | Explain, settings: Settings) -> str:
-    """What SHOW, DESCRIBE or EXPLAIN says, as text."""
-    return str(answer) if isinstance(answer, Answer) else explain(answer, settings)
 
 
 def replay(

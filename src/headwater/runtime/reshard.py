@@ -8,9 +8,8 @@ from uuid import uuid4
 
 from headwater.operators.base import Operator
 from headwater.operators.rows.constant import ConstantOperator
-from headwater.runtime.executor import Records
 from headwater.runtime.layout import Layout
-from headwater.runtime.stage import STRONG_FORM, Record, owner_of
+from headwater.runtime.stage import STRONG_FORM, Record, Records, owner_of
 from headwater.state.store import Store
 
 

@@ -30,7 +30,8 @@ from headwater.state.store import MemoryStore, Store
 
 Record = dict[str, Any]
 """What is kept of an operator in a shard: its saved state, the frontiers it has heard, and its own. JSON values."""
-
+Records = dict[int, dict[str, Record]]
+"""By shard, then by node key."""
 
 STRONG_FORM = "strong"
 """In a record: the state is that of the operator's strong form, and to be taken over in the next tick."""

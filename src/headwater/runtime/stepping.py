@@ -17,12 +17,13 @@ from headwater.model.time import BEGINNING
 from headwater.operators.base import Buffered, Step
 from headwater.operators.rows.constant import ConstantOperator
 from headwater.runtime.change_level import carried, with_carried
-from headwater.runtime.executor import Executor, LocalExecutor, Records, TickJob, TickResult
+from headwater.runtime.executor import Executor, LocalExecutor, TickJob, TickResult
 from headwater.runtime.graph import Graph
 from headwater.runtime.layout import Layout, cut
 from headwater.runtime.lineage import lineage_after
 from headwater.runtime.lower import Lowering
 from headwater.runtime.reshard import reshard
+from headwater.runtime.stage import Records
 from headwater.runtime.tick import Tick
 from headwater.sinks.base import Staged
 from headwater.sinks.parts import DeltaStager
@@ -126,8 +127,7 @@ class StepRunner:
         live = {node.key for node in self.layout.graph.nodes}
         records = with_carried(self._records, taken)
         self._records = {shard: {k: r for k, r in its.items() if k in live} for shard, its in records.items()}
-        if isinstance(self._executor, LocalExecutor):
-            self._executor.carry(taken.keys)
+        self._executor.carry(taken.keys)
 
     def restart(self, shards: int) -> None:
         """Go on as another process would, from what is on disk, with so many shards."""
@@ -167,6 +167,7 @@ class StepRunner:
             str(self._folder / "staged") if self._folder else "",
             known,
             self._constants,
+            exchange=str(self._folder / "exchange") if self._folder else None,
         )
         result = self._executor.run(job)
         self._records, self._constants, self.known = merged(self._records, result.records), {}, result.known

@@ -22,9 +22,8 @@ from headwater.operators.rows.constant import ConstantOperator
 from headwater.operators.tables.repair import RepairOperator
 from headwater.operators.tables.standing_rows import HandOverOperator, Standing
 from headwater.runtime.deployment import Running, graph_if, root_key
-from headwater.runtime.executor import Records
 from headwater.runtime.graph import Graph, Node
-from headwater.runtime.stage import Record, owner_of
+from headwater.runtime.stage import Record, Records, owner_of
 from headwater.runtime.wider_plan import UnlikeError, check_wider
 from headwater.state.retyped import KeptTypes, with_types
 from headwater.state.store import MemoryStore, Store
@@ -43,7 +42,7 @@ def graphs_of(query: Running, kept: Mapping[str, Any]) -> tuple[Graph | None, Gr
     try:
         before = from_json(kept["plan"])
         check_wider(before, query.plan)  # first: what is made of a plan may call functions that it names
-        was = graph_if(evolve(query, plan=before, parts=()))
+        was = graph_if(evolve(query, plan=before))
         check_followers(was, now)
     except UnlikeError as problem:
         return None, now, str(problem) or _in_general(query, kept)

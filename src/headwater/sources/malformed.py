@@ -12,10 +12,13 @@ from headwater.expressions.printing import quoted
 from headwater.language.put_aside import BAD_SCHEMA
 from headwater.model.types import sql_type
 from headwater.sources.base import BadRows
+from headwater.sources.columns import valid, where
 
 PUSHED = "push"
 """What names the place of rows that were pushed by hand: they have no lines, and are counted."""
 
+_EARLIEST = -9_223_372_022_400_000_000
+"""The first TIMESTAMP that DuckDB can show."""
 _TYPES = [sql_type(name) for name in ("STRING", "BIGINT", "STRING", "STRING")]
 
 
@@ -69,10 +72,27 @@ def rows_as_text(rows: pa.RecordBatch) -> pa.Array:
     """Each row as a JSON object, whatever its types."""
     if rows.num_rows == 0 or rows.num_columns == 0:
         return pa.array(["{}"] * rows.num_rows, pa.string())
-    fields = ", ".join(f"{quoted(name)} := c{i}" for i, name in enumerate(rows.schema.names))
-    plain = pa.table([_readable(c) for c in rows.columns], names=[f"c{i}" for i in range(rows.num_columns)])
-    found = connection().from_arrow(plain).project(f"CAST(to_json(struct_pack({fields})) AS VARCHAR) AS t")
+    plain = {f"c{i}": _readable(column) for i, column in enumerate(rows.columns)}
+    values = {name: name for name in plain}
+    for name, column in list(plain.items()):
+        early = _too_early(column)
+        if early is not None:
+            plain |= {name: where(valid(early), pa.scalar(None, column.type), column), f"{name}_text": early}
+            values[name] = f"coalesce({name}_text, CAST({name} AS VARCHAR))"
+    fields = ", ".join(
+        f"{quoted(name)} := {text}" for name, text in zip(rows.schema.names, values.values(), strict=True)
+    )
+    found = connection().from_arrow(pa.table(plain)).project(f"CAST(to_json(struct_pack({fields})) AS VARCHAR) AS t")
     return found.to_arrow_table().column("t").combine_chunks().cast(pa.string())
+
+
+def _too_early(column: pa.Array) -> pa.Array | None:
+    """As numbers the times before those that DuckDB can show: it gives up when it meets one. None: there are none."""
+    if column.type != pa.timestamp("us"):
+        return None
+    instants = column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    early = instants < _EARLIEST
+    return pa.array([str(i) if e else None for i, e in zip(instants, early, strict=True)]) if early.any() else None
 
 
 def _readable(column: pa.Array) -> pa.Array:

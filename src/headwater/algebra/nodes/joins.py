@@ -73,7 +73,9 @@ class Join(Relational):
         keys = cursor.listed(lambda: _read_key(cursor, ours, theirs)) if cursor.accept("on") else ()
         residual = None
         if cursor.accept("where"):
-            pair = (Field(f"{side}.{f.name}", f.type, f.nullable) for side, s in (("l", ours), ("r", theirs)) for f in s)
+            pair = (
+                Field(f"{side}.{f.name}", f.type, f.nullable) for side, s in (("l", ours), ("r", theirs)) for f in s
+            )
             residual = cursor.expression(pa.bool_(), Schema(tuple(pair)))
         return cls(left, right, JoinKind(words.split(maxsplit=1)[0]), keys, residual)
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+from attrs import define, field
+
 from headwater.backends.spark.lost import calling_spark
 from headwater.backends.spark.session import SessionHandle
 from headwater.errors import HeadwaterError
 from headwater.model.time import BEGINNING
 from headwater.runtime import points
-from headwater.runtime.core import Core, Delivery
-from headwater.runtime.loop import Loop
+from headwater.runtime.core import Core
+from headwater.runtime.delivery import Delivery
+from headwater.runtime.loop import Loop, Stopped
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -31,6 +34,13 @@ def _is_idle(status: dict[str, Any]) -> bool:
     return not status["isDataAvailable"] and not status["isTriggerActive"]
 
 
+@define(eq=False)
+class RowDelivery(Delivery):
+    """A batch whose rows Spark has."""
+
+    rows: DataFrame = field(kw_only=True)
+
+
 class SparkFeed:
     """Spark owns offsets, replay and rate limits; ``foreachBatch`` hands a batch over and waits until it is committed."""
 
@@ -38,7 +48,6 @@ class SparkFeed:
         self._stream, self._frame, self._session, self._core, self._loop = stream, frame, session, core, loop
         self._query: StreamingQuery | None = None
         self._last: Delivery | None = None
-        self._expected: int | None = None
         self._refused: HeadwaterError | None = None
         """What is wrong with the batch that Spark has brought last."""
         self._restarts = 0
@@ -48,15 +57,14 @@ class SparkFeed:
         if self._query is not None:
             return
         writer = self._frame.writeStream.foreachBatch(self._take).queryName(f"headwater: {self._stream}")
-        assert self._core.checkpoint is not None
-        place = self._core.checkpoint.source(self._stream)
+        checkpoint = self._core.committed.checkpoint
+        assert checkpoint is not None
+        place = checkpoint.source(self._stream)
         self._query = writer.option("checkpointLocation", place).start()
 
     def stop(self) -> None:
         if self._query is not None:
             if self._last is not None and not self._last.done.is_set():
-                from headwater.runtime.loop import Stopped
-
                 self._last.finish(Stopped())
             try:
                 with calling_spark():
@@ -140,7 +148,6 @@ class SparkFeed:
             raise delivery.error
         points.passed(points.BEFORE_SPARKS_COMMIT)
 
-    def _delivery(self, frame: DataFrame, batch: int) -> Delivery:
+    def _delivery(self, frame: DataFrame, batch: int) -> RowDelivery:
         self._session.prepare(frame.sparkSession)
-        size = self._expected if self._expected is not None and self._expected < 10_000 else None
-        return Delivery(self._stream, batch, rows=frame, size=size)
+        return RowDelivery(self._stream, batch, rows=frame)

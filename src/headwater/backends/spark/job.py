@@ -1,4 +1,8 @@
-"""One tick as one Spark job: senders, then a stage for every level, with bundles shuffled between them."""
+"""One tick as one Spark job: senders, then a stage for every level, with bundles shuffled between them.
+
+How rows come in is chosen here, delivery by delivery: their queries are answered natively, tasks read splits, or tasks take
+rows that Spark has. A tick with few rows runs in the driver.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +10,21 @@ import shutil
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attrs import define, field
-
-from headwater.backends.spark.native_rows import Shape, native_rows
+from headwater.backends.spark.feed import RowDelivery
+from headwater.backends.spark.native_answers import answers
+from headwater.backends.spark.native_rows import Shape, WholeRows, native_rows
 from headwater.backends.spark.native_slices import SlicesShape, native_meter, sliced_rows
+from headwater.backends.spark.routes import Routes
 from headwater.backends.spark.sealed_errors import Seal
 from headwater.backends.spark.session import SessionHandle
 from headwater.backends.spark.tasks import (
     DRIVER,
     EDGE,
     NO_SENDER,
-    NativeSender,
     Program,
     RowSender,
     SplitSender,
@@ -30,68 +35,99 @@ from headwater.backends.spark.tasks import (
 from headwater.errors import HeadwaterError
 from headwater.operators.aggregates.pre_aggregate import ReductionMeter
 from headwater.runtime.bundles import pack
-from headwater.runtime.executor import TickJob, TickResult, collected
+from headwater.runtime.delivery import Delivery
+from headwater.runtime.executor import LocalExecutor, Sent, TickJob, TickResult, collected, send_own
+from headwater.runtime.layout import Layout
 from headwater.runtime.plain_data import decode, encode
-from headwater.runtime.reading import StreamTask
-from headwater.runtime.sender import Arrivals, SenderOutput, send
-from headwater.sources.base import Split
+from headwater.runtime.sender import SenderOutput
+from headwater.sources.base import SparkBatch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-@define
-class Batches:
-    """What Spark's sources have for a tick."""
-
-    tasks: Mapping[str, StreamTask]
-    splits: Sequence[tuple[str, Split]] = ()
-    """(stream, split): read by the tasks themselves."""
-    rows: Mapping[str, DataFrame] = field(factory=dict)
-    """Rows that Spark has read, by stream."""
-
-
 class SparkExecutor:
-    """Runs ticks as jobs of a Spark session."""
+    """Runs ticks as jobs of a Spark session, small ones in the driver."""
 
-    def __init__(self, session: SessionHandle, *, exchange: str | None = None) -> None:
+    def __init__(self, session: SessionHandle, *, small_tick: int | None = None) -> None:
+        """``small_tick``: up to so many rows a tick runs in the driver; None: every tick is a job."""
         self._session, self._spark = session, session.spark
-        self._exchange = exchange if session.local else None
+        self._small_tick, self._driver = small_tick, LocalExecutor()
+        self._layout: Layout | None = None
+        self._routes = Routes({}, {}, {})
         self._program: tuple[object, object, Program] | None = None
         self._meters: dict[str, ReductionMeter] = {}
 
-    def run(
-        self,
-        job: TickJob,
-        batches: Batches | None = None,
-        arrivals: Sequence[tuple[Arrivals, SenderOutput]] = (),
-    ) -> TickResult:
-        """``arrivals``: what the driver has read by itself, and what it noted."""
+    def carry(self, keys: Mapping[str, str]) -> None:
+        self._driver.carry(keys)
+
+    def run(self, job: TickJob, deliveries: Sequence[Delivery] = ()) -> TickResult:
+        """Natively what can be answered so, the rest in the driver if it is small, else as one job."""
+        if self._is_small(deliveries):
+            return self._driver.run(job, deliveries)
+        if self._layout is not job.layout:
+            self._layout, self._routes = job.layout, Routes.of(job)
+        began = time.perf_counter()
+        native = [(d, self._answer_natively(job, d)) for d in deliveries]
+        sent = [part for _, parts in native for part in parts or ()]
+        rest = [delivery for delivery, parts in native if parts is None]
+        if len(rest) < len(deliveries) and self._is_small(rest):
+            took = time.perf_counter() - began
+            result = self._driver.run(job, rest, sent=sent)
+            result.phases["job"] = took
+            return result
+        return self._run_job(job, rest, sent)
+
+    def _is_small(self, deliveries: Sequence[Delivery]) -> bool:
+        """What nobody reads in a task, and what is quicker read here; with 0 everything of a source is a job."""
+        if self._small_tick is None:
+            return False
+        sizes = [d.size for d in deliveries]
+        if not sizes:
+            return True
+        return all(s is not None for s in sizes) and 0 < self._small_tick >= sum(s or 0 for s in sizes)
+
+    def _answer_natively(self, job: TickJob, delivery: Delivery) -> list[Sent] | None:
+        """Of a batch whose queries all need no state, what senders would bring; None: they must."""
+        queries, task = self._routes.answered.get(delivery.stream, ()), job.tasks[delivery.stream]
+        intake = task.intake
+        plain = intake.is_plain and task.parser is None and intake.partition is None
+        if not queries or intake.time is None or not plain or {task.late, task.bad} & set(job.layout.graph.sources):
+            return None
+        if isinstance(delivery, RowDelivery):
+            batch: SparkBatch | None = SparkBatch(delivery.rows)
+        else:
+            source = delivery.source
+            batch = None if source is None else source.spark_batch(self._spark, delivery.splits, intake.time)
+        return None if batch is None else answers(batch, task, job, queries)
+
+    def _run_job(self, job: TickJob, deliveries: Sequence[Delivery], sent: Sequence[Sent]) -> TickResult:
+        """``sent``: what is done already of other deliveries."""
         assert job.segments is not None, "tasks of Spark keep their state in files"
         began = time.perf_counter()
         exchange = self._exchange_of(job)
         work = Work(self._program_of(job), job.tick, job.staging, job.segments, exchange, self._session.seal)
-        given, bundles = self._given(job, arrivals)
-        frame = self._senders(work, batches or Batches({}), job)
+        own, bundles = self._send_own(job, sent)
+        frame = self._senders(work, job, deliveries)
         for level in range(1, len(job.layout.levels)):
             frame = self._stage(frame, work, level, job, bundles[level])
         if frame is None:
-            return collected(job, given, [], {"driver": time.perf_counter() - began})
+            return collected(job, own, [], {"driver": time.perf_counter() - began})
         planned = time.perf_counter()
         parts = self._collect(frame)
         phases = {"plan": planned - began, "job": time.perf_counter() - planned}
         if exchange is not None:
             shutil.rmtree(exchange, ignore_errors=True)
-        senders = [*given, *(part.sender for part in parts if part.sender is not None)]
+        senders = [*own, *(part.sender for part in parts if part.sender is not None)]
         stages = {(p.stage.level, p.stage.shard): p.stage for p in parts if p.stage is not None}
         phases["operators"] = sum(stage.seconds for stage in stages.values())
         result = collected(job, senders, stages.values(), phases)
-        self._measure(job, result)
+        self._measure(result)
         return result
 
-    def _measure(self, job: TickJob, result: TickResult) -> None:
+    def _measure(self, result: TickResult) -> None:
         """How far did partial aggregates shrink what came, whoever computed them?"""
-        for key in (slices.key for slices in job.slices.values()):
+        for key in (slices.key for slices in self._routes.slices.values()):
             if key in result.worked:
                 self._meters.setdefault(key, native_meter()).record(
                     result.worked[key].rows_in, result.worked[key].rows_out
@@ -107,57 +143,50 @@ class SparkExecutor:
         return self._program[2]
 
     def _exchange_of(self, job: TickJob) -> str | None:
-        if self._exchange is None:
+        if job.exchange is None or not self._session.local:
             return None
-        folder = Path(self._exchange) / str(job.tick.number)
+        folder = Path(job.exchange) / str(job.tick.number)
         folder.mkdir(parents=True, exist_ok=True)
         return str(folder)
 
-    def _given(
-        self, job: TickJob, arrivals: Sequence[tuple[Arrivals, SenderOutput]]
+    def _send_own(
+        self, job: TickJob, sent: Sequence[Sent]
     ) -> tuple[list[SenderOutput], dict[int, dict[int, list[bytes]]]]:
-        """What the driver brings, as a sender of its own; its bundles travel with the stages."""
-        shared = {"stagers": job.stagers, "staging": job.staging}
+        """What the driver brings, as senders of their own; its bundles travel with the stages."""
         packed: defaultdict[int, dict[int, list[bytes]]] = defaultdict(dict)
         outs: list[SenderOutput] = []
-        for i, (part, noted) in enumerate([(Arrivals(dict(job.given), {}), SenderOutput()), *arrivals]):
-            constants = {} if i else job.constants
-            out, bundles = send(job.layout, job.tick, part, sender=i, constants=constants, out=noted, **shared)
+        for out, bundles in send_own(job, sent):
             outs.append(out)
             for level, shard, bundle in bundles:
                 if bundle.deltas or bundle.seen:
                     packed[level].setdefault(shard, []).append(pack(bundle, None))
         return outs, packed
 
-    def _senders(self, work: Work, batches: Batches, job: TickJob) -> DataFrame | None:
-        frames = []
-        if batches.splits:
-            count = min(len(batches.splits), self._session.shards)
-            shares = [batches.splits[i::count] for i in range(count)]
-            sender = SplitSender(work, batches.tasks, shares)
-            frames.append(self._spark.range(0, count, 1, count).mapInArrow(sender, EDGE))
-        for stream, rows in batches.rows.items():
-            frames.append(self._row_sender(rows, work, batches.tasks[stream], job))
-        if not frames:
-            return None
-        frame = frames[0]
-        for other in frames[1:]:
-            frame = frame.union(other)
-        return frame
+    def _senders(self, work: Work, job: TickJob, deliveries: Sequence[Delivery]) -> DataFrame | None:
+        named = [d for d in deliveries if not isinstance(d, RowDelivery)]
+        frames = [self._read_splits(work, job, named)] if any(d.splits for d in named) else []
+        frames += [self._take_rows(work, job, d) for d in deliveries if isinstance(d, RowDelivery)]
+        return reduce(lambda one, other: one.union(other), frames) if frames else None
 
-    def _row_sender(self, rows: DataFrame, work: Work, task: StreamTask, job: TickJob) -> DataFrame:
-        slices, frontier = job.slices.get(task.stream), job.tick.frontier(task.stream)
+    def _read_splits(self, work: Work, job: TickJob, deliveries: Sequence[Delivery]) -> DataFrame:
+        splits = [(d.stream, split) for d in deliveries for split in d.cut]
+        count = min(len(splits), self._session.shards)
+        tasks = {d.stream: job.tasks[d.stream] for d in deliveries}
+        sender = SplitSender(work, tasks, [splits[i::count] for i in range(count)])
+        return self._spark.range(0, count, 1, count).mapInArrow(sender, EDGE)
+
+    def _take_rows(self, work: Work, job: TickJob, delivery: RowDelivery) -> DataFrame:
+        """As they are, or what Spark makes of them first: groups of a partial aggregate, or the parts of the queries."""
+        task, frontier = job.tasks[delivery.stream], job.tick.frontier(delivery.stream)
+        slices, parts = self._routes.slices.get(task.stream), self._routes.parts.get(task.stream, ())
         meter = None if slices is None else self._meters.get(slices.key)
-        found: tuple[DataFrame, Shape | SlicesShape] | None = None
+        made: tuple[DataFrame, Shape | SlicesShape] | None = None
         if slices is not None and meter is not None and meter.pays:
-            found = sliced_rows(rows, task.intake, frontier, slices)
-        parts = job.natives.get(task.stream, ())
-        if found is None and parts:
-            found = native_rows(rows, task.intake, frontier, parts)
-        if found is None:
-            return rows.mapInArrow(RowSender(work, task), EDGE)
-        frame, shape = found
-        return frame.mapInArrow(NativeSender(work, task, shape), EDGE)
+            made = sliced_rows(delivery.rows, task.intake, frontier, slices)
+        if made is None and parts:
+            made = native_rows(delivery.rows, task.intake, frontier, parts)
+        frame, shape = made or (delivery.rows, WholeRows())
+        return frame.mapInArrow(RowSender(work, task, shape), EDGE)
 
     def _stage(
         self,

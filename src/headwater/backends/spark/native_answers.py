@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from headwater.algebra.nodes import Plan
 from headwater.backends.spark.native_parts import SPARK, NativePart
 from headwater.backends.spark.native_rows import KEPT, SEEN, BatchText, selected
 from headwater.backends.spark.session import suits
@@ -18,10 +17,11 @@ from headwater.clock.seen import Seen
 from headwater.expressions.spark_values import quoted
 from headwater.model.schema import END, START
 from headwater.model.time import BEGINNING, INFINITY
-from headwater.runtime.executor import TickJob
+from headwater.runtime.deployment import Running
+from headwater.runtime.executor import Sent, TickJob
 from headwater.runtime.reading import StreamTask, take_in, together
 from headwater.runtime.sender import Arrivals, SenderOutput
-from headwater.sinks.base import Output, Sink, Staged
+from headwater.sinks.base import Staged
 from headwater.sinks.tables import FIRST_TIMESTAMP, LAST_TIMESTAMP
 from headwater.sources.base import Span, SparkBatch
 
@@ -30,19 +30,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("headwater")
 
-Sent = tuple[Arrivals, SenderOutput]
 
-
-class Answered(Protocol):
-    """A query, as far as it matters here."""
-
-    name: str
-    plan: Plan
-    sink: Sink
-    output: Output
-
-
-def answers(batch: SparkBatch, task: StreamTask, job: TickJob, queries: Sequence[Answered]) -> list[Sent] | None:
+def answers(batch: SparkBatch, task: StreamTask, job: TickJob, queries: Sequence[Running]) -> list[Sent] | None:
     """What senders would have brought of the batch, with the answers staged; None if they must do it."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
@@ -74,7 +63,7 @@ class _Batch:
         self._all = self._span is not None
         """Are all rows taken?"""
 
-    def answered(self, queries: Sequence[Answered]) -> list[Sent] | None:
+    def answered(self, queries: Sequence[Running]) -> list[Sent] | None:
         sent: list[Sent] = []
         for query in queries:
             if not self._suits(query):
@@ -91,7 +80,7 @@ class _Batch:
         out.rows[stream] = out.rows.get(stream, 0) + self._span.rows
         return [(Arrivals(arrivals.deltas, {stream: together(seen)}), out), *sent]
 
-    def _suits(self, query: Answered) -> bool:
+    def _suits(self, query: Running) -> bool:
         """No row would be refused; a batch of which nothing is taken is left to the senders, too."""
         span = self._span
         if span is None:
@@ -104,7 +93,7 @@ class _Batch:
             and (fits or not query.output.timestamps)
         )
 
-    def _staged_known(self, query: Answered) -> tuple[int, list[str]]:
+    def _staged_known(self, query: Running) -> tuple[int, list[str]]:
         """Stage an answer over rows that are all taken: how many it has, and its files."""
         from pyspark.sql import Observation
         from pyspark.sql import functions as f
@@ -118,7 +107,7 @@ class _Batch:
         paths = self._stage(query, answer.observe(watched, f.expr("count(1) AS rows")))
         return watched.get["rows"], paths
 
-    def _staged_observed(self, query: Answered) -> tuple[int, list[str]]:
+    def _staged_observed(self, query: Running) -> tuple[int, list[str]]:
         """The same where some rows may be late or malformed; then it is known of how many that is true."""
         from pyspark.sql import Observation
         from pyspark.sql import functions as f
@@ -144,7 +133,7 @@ class _Batch:
         text.select([SEEN, KEPT, *map(quoted, part.plan.schema.names)])
         return selected(self._frame, text)
 
-    def _stage(self, query: Answered, answer: DataFrame) -> list[str]:
+    def _stage(self, query: Running, answer: DataFrame) -> list[str]:
         return query.sink.stage_frame(answer, self._job.tick.number, self._job.staging)
 
     def _rest(self, out: SenderOutput) -> Arrivals:

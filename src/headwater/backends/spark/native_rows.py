@@ -95,6 +95,16 @@ class Shape:
         return delta
 
 
+@frozen
+class WholeRows:
+    """Rows as they came: all of them are judged by the intake."""
+
+    parts: tuple[PartShape, ...] = ()
+
+    def read(self, batch: pa.RecordBatch) -> Found:
+        return Found([], 0, batch, {})
+
+
 def _only(column: pa.Array, rows: pa.Array | None) -> pa.Array:
     return column if rows is None else column.filter(rows)
 

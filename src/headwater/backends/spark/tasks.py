@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from attrs import frozen
 
-from headwater.backends.spark.native_rows import Shape
+from headwater.backends.spark.native_rows import Found, Shape, WholeRows
 from headwater.backends.spark.native_slices import SlicesShape
 from headwater.backends.spark.sealed_errors import Seal
 from headwater.backends.spark.ship import pickled
@@ -112,52 +112,35 @@ class SplitSender:
 
 @frozen
 class RowSender:
-    """Takes rows that Spark read, one partition of one stream."""
+    """Takes rows that Spark has read, one partition of one stream: as they are, or what Spark has made of them."""
 
     work: Work
     task: StreamTask
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with self.work.seal.reporting():
-            pieces = map(self.task.piece, batches)
-            yield _sent(self.work, {self.task.stream: self.task}, {self.task.stream: pieces}, _partition())
-
-
-@frozen
-class NativeSender:
-    """Takes rows of which Spark has computed what the queries need (``native_rows``), one partition of one stream."""
-
-    work: Work
-    task: StreamTask
-    shape: Shape | SlicesShape
+    shape: Shape | SlicesShape | WholeRows
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with self.work.seal.reporting():
             layout, stagers = self.work.program.load()
-            found = [self.shape.read(batch) for batch in batches]
-            stream, noted = self.task.stream, SenderOutput()
-            pieces = [self.task.piece(f.apart) for f in found if f.apart is not None]
-            rest = take_in(self.task, pieces, self.work.tick, layout, self.work.staging, noted)
-            noted.rows[stream] += sum(f.rows for f in found)
+            stream, noted, made = self.task.stream, SenderOutput(), list[Found]()
+            rest = take_in(self.task, self._apart(batches, made), self.work.tick, layout, self.work.staging, noted)
+            noted.rows[stream] += sum(f.rows for f in made)
             if isinstance(self.shape, SlicesShape):
-                rows, groups = (sum(f.reduced[i] for f in found) for i in (0, 1))
+                rows, groups = (sum(f.reduced[i] for f in made) for i in (0, 1))
                 noted.worked[self.shape.key] = Worked(rows, groups, 0.0)
-            seen = together([*rest.seen[stream], *(s for f in found for s in f.seen)])
-            given = {
-                part.node: Delta.concat(part.schema, [f.parts[part.node] for f in found]) for part in self.shape.parts
-            }
+            seen = together([*rest.seen[stream], *(s for f in made for s in f.seen)])
+            given = {p.node: Delta.concat(p.schema, [f.parts[p.node] for f in made]) for p in self.shape.parts}
+            about = {"stagers": stagers, "staging": self.work.staging, "out": noted, "given": given or None}
             arrivals = Arrivals(rest.deltas, {stream: seen})
-            out, bundles = send(
-                layout,
-                self.work.tick,
-                arrivals,
-                sender=_partition(),
-                stagers=stagers,
-                staging=self.work.staging,
-                out=noted,
-                given=given,
-            )
+            out, bundles = send(layout, self.work.tick, arrivals, sender=_partition(), **about)
             yield _rows([(0, DRIVER, encode(Told(sender=out))), *_packed(bundles, self.work.exchange)])
+
+    def _apart(self, batches: Iterable[pa.RecordBatch], made: list[Found]) -> Iterator[Piece]:
+        """What must be judged here; ``made`` gets the rest, batch by batch."""
+        for batch in batches:
+            found = self.shape.read(batch)
+            made.append(found._replace(apart=None))
+            if found.apart is not None:
+                yield self.task.piece(found.apart)
 
 
 @frozen

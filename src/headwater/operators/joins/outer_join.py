@@ -71,7 +71,11 @@ class _MatchingOperator(Operator):
 
     def describe(self) -> dict[str, object]:
         keys = " AND ".join(f"{a} = {b}" for a, b in zip(*self._keys, strict=True))
-        return {"kind": self.kind, "keys": keys, "residual": to_text(self._residual) if self._residual is not None else None}
+        return {
+            "kind": self.kind,
+            "keys": keys,
+            "residual": to_text(self._residual) if self._residual is not None else None,
+        }
 
     def routing(self) -> tuple[tuple[str, ...] | None, ...]:
         return self._keys

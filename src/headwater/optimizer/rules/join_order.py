@@ -77,7 +77,9 @@ def _equation(left: Field, right: Field) -> Expression:
     return Call("=", (column(left), column(right)), pa.bool_())
 
 
-def _predicate(condition: Expression, owner: dict[str, int], relations: list[Plan], context: Context) -> Predicate | None:
+def _predicate(
+    condition: Expression, owner: dict[str, int], relations: list[Plan], context: Context
+) -> Predicate | None:
     touched = frozenset(owner[c] for c in condition.columns)
     if len(touched) < 2:
         return None

@@ -12,7 +12,7 @@ from headwater.clock.clock import Clock
 from headwater.expressions.printing import quoted
 from headwater.language.consistency import STRONG, Consistency
 from headwater.language.emission import ON_START
-from headwater.language.introspection import Explain, ExplainFormat, ExplainLevel
+from headwater.language.introspection import Answer, Explain, ExplainFormat, ExplainLevel
 from headwater.operators.base import EVERY_COLUMN, Operator
 from headwater.optimizer.cost import Statistics
 from headwater.optimizer.explain import figures_text, outline, steps, story
@@ -62,6 +62,11 @@ def explain(
         return text
     known = figures_text(plan, read_columns(plan), statistics) if request.level is ExplainLevel.OPTIMIZED else []
     return "\n".join([text, "", *known, _when_shown(request, made)])
+
+
+def shown(answer: Answer | Explain, settings: Settings) -> str:
+    """What SHOW, DESCRIBE or EXPLAIN says, as text."""
+    return str(answer) if isinstance(answer, Answer) else explain(answer, settings)
 
 
 def _when_shown(request: Explain, made: Optimized) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from headwater.runtime.metrics import streams
+from headwater.runtime.views.metrics import streams
 
 if TYPE_CHECKING:
-    from headwater.runtime.core import Core
+    from headwater.runtime.views.picture import Picture
 
 _EVERY = 0.2
 
@@ -19,8 +20,8 @@ class ProgressBar:
     ``total``: about how many rows there are; None: the bar only counts.
     """
 
-    def __init__(self, core: Core, total: int | None, *, console: Any = None) -> None:
-        self._core, self._total, self._console = core, total, console
+    def __init__(self, look: Callable[[], Picture], total: int | None, *, console: Any = None) -> None:
+        self._look, self._total, self._console = look, total, console
         self._ended = threading.Event()
 
     def __enter__(self) -> ProgressBar:
@@ -52,8 +53,9 @@ class ProgressBar:
             self._show()
 
     def _show(self, *, finished: bool = False) -> None:
-        done = sum(s.rows + s.late + s.bad for s in streams(self._core))
-        told = f"{done:,} ({self._core.metrics.rate():,.0f}/s)"
+        picture = self._look()
+        done = sum(s.rows + s.late + s.bad for s in streams(picture))
+        told = f"{done:,} ({picture.metrics.rate():,.0f}/s)"
         # The total may be a guess: the bar is full when all is done, not before.
         if finished:
             self._bar.update(self._task, completed=done, total=max(done, 1), told=told)

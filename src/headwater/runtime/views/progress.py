@@ -6,19 +6,19 @@ import html
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from attrs import asdict, define, field, frozen
 
 from headwater.language.introspection import Answer
-from headwater.runtime import metrics
-from headwater.runtime.amounts import length_text, moment, rate_text, seconds_text, size_text
-from headwater.runtime.metrics import TickReport, TickTimes
+from headwater.runtime.views import metrics
+from headwater.runtime.views.amounts import length_text, moment, rate_text, seconds_text, size_text
+from headwater.runtime.views.metrics import TickReport, TickTimes
 
 if TYPE_CHECKING:
-    from headwater.runtime.core import Core
+    from headwater.runtime.views.picture import Picture
 
 log = logging.getLogger("headwater")
 
@@ -182,30 +182,30 @@ class EngineProgress:
         )
 
 
-def engine_progress(core: Core) -> EngineProgress:
+def engine_progress(picture: Picture) -> EngineProgress:
     """All of it, as it is now."""
-    kept = [record for its in core.manifest.records.values() for record in its.values()]
-    streams = tuple(stream_progress(core))
+    kept = [record for its in picture.records.values() for record in its.values()]
+    streams = tuple(stream_progress(picture))
     return EngineProgress(
-        core.manifest.tick,
-        timedelta(seconds=time.time() - core.metrics.began),
+        picture.tick,
+        timedelta(seconds=time.time() - picture.metrics.began),
         sum(s.rows for s in streams),
-        core.metrics.rate(),
+        picture.metrics.rate(),
         sum(record["rows"] for record in kept),
         sum(record["bytes"] for record in kept),
-        core.metrics.times(),
+        picture.metrics.times(),
         streams,
-        tuple(query_progress(core, query.name) for query in list(core.deployment)),
+        tuple(query_progress(picture, query) for query in picture.queries),
     )
 
 
-def stream_progress(core: Core) -> Iterable[StreamProgress]:
-    for stream in metrics.streams(core):
-        timestamps = core.streams[stream.name].timestamps
+def stream_progress(picture: Picture) -> Iterable[StreamProgress]:
+    for stream in metrics.streams(picture):
+        timestamps = picture.streams[stream.name]
         yield StreamProgress(
             stream.name,
             stream.rows,
-            core.metrics.rate(stream=stream.name),
+            picture.metrics.rate(stream=stream.name),
             stream.late,
             stream.bad,
             moment(stream.newest, timestamps=timestamps),
@@ -214,32 +214,32 @@ def stream_progress(core: Core) -> Iterable[StreamProgress]:
         )
 
 
-def query_progress(core: Core, name: str) -> Progress:
-    query = core.deployment[name]
-    timestamps = query.output.timestamps
-    kept = metrics.operators(core, name)
-    streams = metrics.streams_of(core, name)
-    counted = [s for s in metrics.streams(core) if s.name in streams]
-    behind = metrics.lag(core, name)
-    ticks = list(core.metrics.ticks)
+def query_progress(picture: Picture, name: str) -> Progress:
+    query = picture.queries[name]
+    timestamps = query.timestamps
+    kept = metrics.operators(picture, name)
+    streams = metrics.streams_of(picture, name)
+    counted = [s for s in metrics.streams(picture) if s.name in streams]
+    behind = metrics.lag(picture, name)
+    ticks = list(picture.metrics.ticks)
     last = ticks[-1] if ticks else None
     return Progress(
         name,
-        core.manifest.tick,
+        picture.tick,
         moment(query.frontier, timestamps=timestamps),
         timedelta(microseconds=behind) if timestamps else behind,
-        timedelta(seconds=metrics.wall_lag(core, name)),
-        timedelta(seconds=max(time.time() - core.metrics.committed, 0.0)),
-        sum(core.metrics.rate(stream=stream) for stream in streams),
+        timedelta(seconds=metrics.wall_lag(picture, name)),
+        timedelta(seconds=max(time.time() - picture.metrics.committed, 0.0)),
+        sum(picture.metrics.rate(stream=stream) for stream in streams),
         query.rows,
-        core.metrics.rate(query=name),
+        picture.metrics.rate(query=name),
         sum(o.rows for o in kept),
         sum(o.bytes for o in kept),
         sum(s.late for s in counted),
         sum(s.bad for s in counted),
         last.seconds if last else 0.0,
         dict(last.phases) if last else {},
-        core.metrics.times(),
+        picture.metrics.times(),
         tuple(sorted(streams)),
         sum(o.forgotten for o in kept),
     )
@@ -258,7 +258,8 @@ class TickLog:
     _rows: int = field(default=0, init=False)
     _lacked: set[tuple[str, str]] = field(factory=set, init=False)
 
-    def note(self, core: Core, tick: TickReport) -> None:
+    def note(self, tick: TickReport, look: Callable[[], Picture]) -> None:
+        """``look``: how it goes, which is asked for only where it is told."""
         rows = sum(tick.rows.values())
         self._ticks, self._rows = self._ticks + 1, self._rows + rows
         if log.isEnabledFor(logging.DEBUG):
@@ -271,7 +272,7 @@ class TickLog:
         passed = now - self._told
         if passed >= self.every:
             if log.isEnabledFor(logging.INFO):
-                log.info("%s", self._line(core, tick, passed))
+                log.info("%s", self._line(look(), tick, passed))
             self._told, self._ticks, self._rows = now, 0, 0
 
     def tell_missing(self, missing: Mapping[str, Mapping[str, str]]) -> None:
@@ -281,9 +282,9 @@ class TickLog:
                 log.warning("%s", text)
             self._lacked.add((stream, column))
 
-    def _line(self, core: Core, tick: TickReport, passed: float) -> str:
-        times = core.metrics.times()
-        behind = [query_progress(core, query.name) for query in list(core.deployment)]
+    def _line(self, picture: Picture, tick: TickReport, passed: float) -> str:
+        times = picture.metrics.times()
+        behind = [query_progress(picture, query) for query in picture.queries]
         furthest = max(behind, key=lambda q: q.wall_lag, default=None)
         lag = "" if furthest is None else f", furthest behind: {furthest.query} by {length_text(furthest.lag)}"
         return (

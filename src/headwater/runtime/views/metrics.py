@@ -8,14 +8,15 @@ from collections.abc import Iterable, Mapping
 from statistics import median
 from typing import TYPE_CHECKING
 
-from attrs import Factory, define, frozen
+from attrs import Factory, define, evolve, frozen
 
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.runtime.stage import Worked
 
 if TYPE_CHECKING:
-    from headwater.runtime.core import Core
+    from headwater.runtime.checkpoint import Manifest
     from headwater.runtime.executor import TickResult
+    from headwater.runtime.views.picture import Picture
 
 _KEPT = 256
 _LATELY = 10.0
@@ -93,11 +94,15 @@ class Metrics:
     count: int = 0
     """Ticks since the start."""
 
-    def record(self, core: Core, result: TickResult, began: float) -> TickReport:
+    def copy(self) -> Metrics:
+        """As they are now."""
+        return evolve(self, ticks=deque(self.ticks, _KEPT), worked=dict(self.worked))
+
+    def record(self, manifest: Manifest, result: TickResult, began: float) -> TickReport:
         now = time.time()
         answered = {name: sum(part.rows for part in parts) for name, parts in result.staged.items()}
-        phases, newest = result.phases, core.manifest.newest
-        report = TickReport(core.manifest.tick, began, now - began, phases, result.rows, answered, newest)
+        phases, newest = result.phases, manifest.newest
+        report = TickReport(manifest.tick, began, now - began, phases, result.rows, answered, newest)
         self.ticks.append(report)
         for key, worked in result.worked.items():
             self.worked[key] = self.worked.get(key, Worked(0, 0, 0.0)).plus(worked)
@@ -141,53 +146,53 @@ class Metrics:
         return None
 
 
-def streams(core: Core) -> list[StreamReport]:
+def streams(picture: Picture) -> list[StreamReport]:
     """How the streams are."""
     found = []
-    for name in list(core.streams):
-        counts = core.manifest.counts.get(name, {})
-        frontier = core.times.frontier(name)
-        newest = core.manifest.newest.get(name, BEGINNING)
+    for name in picture.streams:
+        counts = picture.counts.get(name, {})
+        newest = picture.newest.get(name, BEGINNING)
         rows, late, bad = (counts.get(kind, 0) for kind in ("rows", "late", "bad"))
-        found.append(StreamReport(name, rows, late, bad, frontier, newest, core.times.clock.late(name)))
+        clock = picture.clock
+        found.append(StreamReport(name, rows, late, bad, clock.frontier(name), newest, clock.late(name)))
     return found
 
 
-def operators(core: Core, query: str) -> list[OperatorReport]:
+def operators(picture: Picture, query: str) -> list[OperatorReport]:
     """What the operators of a query keep, over all shards. Those that it shares with others are told for each of them."""
-    graph = core.deployment.layout.graph
+    graph = picture.graph
     found = []
     for i in sorted(graph.below(query)):
         node = graph.nodes[i]
         if node.operator is None:
             continue
-        kept = [its[node.key] for its in core.manifest.records.values() if node.key in its]
+        kept = [its[node.key] for its in picture.records.values() if node.key in its]
         rows, size = (sum(record[what] for record in kept) for what in ("rows", "bytes"))
-        worked = core.metrics.worked.get(node.key, Worked(0, 0, 0.0))
+        worked = picture.metrics.worked.get(node.key, Worked(0, 0, 0.0))
         forgotten = sum(record.get("counts", {}).get("forgotten", 0) for record in kept)
         found.append(OperatorReport(node.key, node.operator.name, rows, size, worked, forgotten))
     return found
 
 
-def streams_of(core: Core, query: str) -> set[str]:
+def streams_of(picture: Picture, query: str) -> set[str]:
     """The streams that a query reads."""
-    graph = core.deployment.layout.graph
+    graph = picture.graph
     return {source for i in graph.below(query) if (source := graph.nodes[i].source) is not None}
 
 
-def lag(core: Core, query: str) -> int:
+def lag(picture: Picture, query: str) -> int:
     """How far the answer of a query is behind the newest row of its streams, in instants."""
-    newest = max((core.manifest.newest.get(s, BEGINNING) for s in streams_of(core, query)), default=BEGINNING)
-    frontier = core.deployment[query].frontier
+    newest = max((picture.newest.get(s, BEGINNING) for s in streams_of(picture, query)), default=BEGINNING)
+    frontier = picture.queries[query].frontier
     if BEGINNING in (newest, frontier) or frontier == INFINITY:
         return 0
     return max(newest - frontier, 0)
 
 
-def wall_lag(core: Core, query: str) -> float:
+def wall_lag(picture: Picture, query: str) -> float:
     """How many seconds ago the first row came whose answer is not final yet."""
-    frontier = core.deployment[query].frontier
-    came = None if frontier == INFINITY else core.metrics.arrived(streams_of(core, query), frontier)
+    frontier = picture.queries[query].frontier
+    came = None if frontier == INFINITY else picture.metrics.arrived(streams_of(picture, query), frontier)
     return 0.0 if came is None else max(time.time() - came, 0.0)
 
 
