@@ -12,13 +12,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from headwater.runtime.planning import planned
 
 import headwater as hw
 from headwater.algebra.plan_text import print_plan
 from headwater.errors import InputError
 from headwater.language.binder import bind_script
 from headwater.model.schema import Schema
+from headwater.optimizer.plan_query import plan_query
 from headwater.runtime.known_statistics import declared_statistics
 from headwater.settings import Settings
 from headwater.sources.dataframe import declared
@@ -82,7 +82,7 @@ def test_the_same_text_with_the_same_figures_gives_the_same_plan():
         script = bind_script(f"{STREAMS.format(**DECLARED)} {OFFERS}")
         assert script.result is not None
         known = declared_statistics(list(script.catalog))  # type: ignore[arg-type]
-        plans.add(print_plan(planned(script.result.plan, Settings(), statistics=known).plan))
+        plans.add(print_plan(plan_query(script.result.plan, Settings(), statistics=known).logical))
     assert len(plans) == 1
 
 

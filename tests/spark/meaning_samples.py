@@ -10,9 +10,10 @@ import pyarrow as pa
 from expression_samples import COLUMNS as PLAIN_COLUMNS
 from expression_samples import FUNCTIONS, OPERATORS
 from expression_samples import rows as plain_rows
-from headwater.language.functions.scalar_functions import MANY
 
+from headwater.expressions.functions.record import MANY
 from headwater.language.functions.registry import SCALARS
+from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS
 
 COLUMNS: dict[str, tuple[str, pa.DataType]] = {
     **PLAIN_COLUMNS,
@@ -104,12 +105,16 @@ _COUNTS = {"array_repeat": 1, "lpad": 1, "repeat": 1, "rpad": 1, "space": 0}
 """Which argument says how long the result is: small ones only, else there is no memory for it."""
 _SMALL = ("i8", "k", "NULL")
 
+_FORMS = "equal_null if ifnull iif isnotnull isnull log negative nullifzero nvl nvl2 positive"
+_OF_VALUES = {**SCALARS, **{name: SPECIAL_FUNCTIONS[name] for name in _FORMS.split()}}
+"""The functions that take any values, no constants."""
+
 
 def generated(arguments: int, count: int, rng: random.Random) -> list[str]:
     """Catalogued scalar functions with so many arguments of random types; all that there are if the count is large."""
     names = [
         name
-        for name, function in SCALARS.items()
+        for name, function in _OF_VALUES.items()
         if function.least <= arguments <= function.most and not (function.most == MANY and arguments == 1)
     ]
     sizes = [len(names), *(len(_ARGUMENTS) for _ in range(arguments))]

@@ -20,7 +20,9 @@ from headwater.model.types import INTERVAL
 class Expression:
     """Base of all nodes: ``type``, and ``arguments``, the expressions that it is made of."""
 
-    type: pa.DataType
+    @property
+    def type(self) -> pa.DataType:
+        raise NotImplementedError
 
     @property
     def arguments(self) -> tuple[Expression, ...]:
@@ -86,7 +88,7 @@ class Call(Expression):
     """A function or an operator (``functions.FUNCTIONS``) of arguments that have the types it takes."""
 
     name: str
-    arguments: tuple[Expression, ...]  # type: ignore[assignment]
+    arguments: tuple[Expression, ...]
     type: pa.DataType
 
     def with_arguments(self, arguments: tuple[Expression, ...]) -> Call:
@@ -156,10 +158,10 @@ class UserCall(Expression):
     """A call of a function in Python, with arguments of the types of its parameters."""
 
     function: UserFunction
-    arguments: tuple[Expression, ...] = ()  # type: ignore[assignment]
+    arguments: tuple[Expression, ...] = ()
 
     @property
-    def type(self) -> pa.DataType:  # type: ignore[override]
+    def type(self) -> pa.DataType:
         return self.function.returns
 
     @cached_property

@@ -183,7 +183,7 @@ class Inputs:
     def figures(self, stream: str) -> Mapping[str, float]:
         """What the source of a stream says of its rows before they are read."""
         known = self._known.get(stream)
-        return {} if known is None else known.source.figures(known.declared.time)
+        return {} if known is None else known.source.figures(known.task.intake.time)
 
     def expected_rows(self) -> int | None:
         """About how many rows the sources that are read have; None: nobody knows."""

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from headwater.clock.seen import Seen
 from headwater.errors import StreamError
+from headwater.expressions.text import to_text
 from headwater.model.delta import Delta
 from headwater.model.identity import identify
 from headwater.model.time import BEGINNING
@@ -158,7 +159,7 @@ def _filtered(graph: Graph, worked: Mapping[str, Worked]) -> Iterable[tuple[str,
         if node.key in worked and isinstance(node.operator, FilterOperator):
             stream = graph.nodes[node.inputs[0]].source
             if stream is not None:
-                yield stream, node.operator.predicate, worked[node.key]
+                yield stream, to_text(node.operator.predicate), worked[node.key]
 
 
 # -- figures ----------------------------------------------------------------------------------------------------------

@@ -13,9 +13,11 @@ from attrs import frozen
 from headwater.expressions.functions.record import Function
 from headwater.expressions.functions.table import NAMED, SYNONYMS
 from headwater.expressions.types import is_nested, is_numeric
+from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS
 
-SCALARS: dict[str, Function] = {**NAMED, **{synonym: NAMED[name] for synonym, name in SYNONYMS.items()}}
-"""Under all their names."""
+_UNDER_ALL_NAMES = {**NAMED, **{synonym: NAMED[name] for synonym, name in SYNONYMS.items()}}
+SCALARS: dict[str, Function] = {n: f for n, f in _UNDER_ALL_NAMES.items() if n not in SPECIAL_FUNCTIONS}
+"""The functions of plain values."""
 UNREPEATABLE = frozenset(
     {
         *(
