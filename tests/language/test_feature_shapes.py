@@ -13,13 +13,12 @@ SHAPES = [
         """
         Project item, n: "count"
           Union
-            Union
-              Aggregate [item bidder] count=COUNT(*)
+            Aggregate [item bidder] count=COUNT(*)
+              bid
+            Project item, bidder: CAST(NULL AS STRING), count
+              Aggregate [item] count=COUNT(*)
                 bid
-              Project item, bidder: CAST(NULL AS VARCHAR), count
-                Aggregate [item] count=COUNT(*)
-                  bid
-            Project item: CAST(NULL AS INTEGER), bidder: CAST(NULL AS VARCHAR), count
+            Project item: CAST(NULL AS INT), bidder: CAST(NULL AS STRING), count
               Aggregate [] count=COUNT(*)
                 bid
         """,
@@ -30,16 +29,15 @@ SHAPES = [
         """
         Project item, bidder, s: "sum", g: "grouping"
           Union
-            Union
-              Project item, bidder, sum, grouping: CAST(0 AS TINYINT)
-                Aggregate [item bidder] sum=SUM(expression)
-                  Project item, bidder, expression: "price" + 1
-                    bid
-              Project item: CAST(NULL AS INTEGER), bidder, sum, grouping: CAST(1 AS TINYINT)
-                Aggregate [bidder] sum=SUM(expression)
-                  Project item, bidder, expression: "price" + 1
-                    bid
-            Project item: CAST(NULL AS INTEGER), bidder: CAST(NULL AS VARCHAR), sum, grouping: CAST(1 AS TINYINT)
+            Project item, bidder, sum, grouping: CAST(0 AS TINYINT)
+              Aggregate [item bidder] sum=SUM(expression)
+                Project item, bidder, expression: "price" + 1
+                  bid
+            Project item: CAST(NULL AS INT), bidder, sum, grouping: CAST(1 AS TINYINT)
+              Aggregate [bidder] sum=SUM(expression)
+                Project item, bidder, expression: "price" + 1
+                  bid
+            Project item: CAST(NULL AS INT), bidder: CAST(NULL AS STRING), sum, grouping: CAST(1 AS TINYINT)
               Aggregate [] sum=SUM(expression)
                 Project item, bidder, expression: "price" + 1
                   bid
@@ -52,7 +50,7 @@ SHAPES = [
           Distinct
             Project item, bidder
               bid
-          Project item: CAST(NULL AS INTEGER), bidder
+          Project item: CAST(NULL AS INT), bidder
             Distinct
               Project bidder
                 bid
@@ -245,11 +243,11 @@ SHAPES = [
     (
         "SELECT item, price / SUM(price) OVER (PARTITION BY item) AS share FROM bid",
         """
-        Project item, share: "price" / NULLIF("sum", 0)
+        Project item, share: "price" / "sum"
           Join inner [expression=expression_2]
-            Project item, price, bidder, expression: STRUCT_PACK(key := "item")
+            Project item, price, bidder, expression: NAMED_STRUCT('key', "item")
               bid
-            Project item_2, sum, expression_2: STRUCT_PACK(key := "item_2")
+            Project item_2, sum, expression_2: NAMED_STRUCT('key', "item_2")
               Project item_2: "item", sum
                 Aggregate [item] sum=SUM(price)
                   bid
@@ -363,9 +361,9 @@ SHAPES = [
     (
         "SELECT window.start AS s, COUNT(*) AS n FROM auction GROUP BY window(opened, '1 hour', '30 minutes'), seller",
         """
-        Project s: STRUCT_EXTRACT("window", 'start'), n: "count"
+        Project s: "window"."start", n: "count"
           Aggregate [window seller] count=COUNT(*)
-            Project item, seller, reserve, opened, window: STRUCT_PACK("start" := "window_start", "end" := "window_end")
+            Project item, seller, reserve, opened, window: NAMED_STRUCT('start', "window_start", 'end', "window_end")
               HopWindow 3600000000 slide 1800000000 window_start window_end timestamp[us]
                 auction
         """,
@@ -373,9 +371,9 @@ SHAPES = [
     (
         "SELECT session_window.end AS e, COUNT(*) AS n FROM closed GROUP BY item, session_window(at, 5)",
         """
-        Project e: STRUCT_EXTRACT("session_window", 'end'), n: "count"
+        Project e: "session_window"."end", n: "count"
           Aggregate [item session_window] count=COUNT(*)
-            Project item, at, session_window: STRUCT_PACK("start" := "window_start", "end" := "window_end")
+            Project item, at, session_window: NAMED_STRUCT('start', "window_start", 'end', "window_end")
               SessionWindow 5 [item] window_start window_end int64
                 closed
         """,

@@ -13,7 +13,7 @@ SHAPES = [
         "SELECT item FROM bid WHERE price > 5 OR EXISTS (SELECT 1 FROM closed WHERE closed.item = bid.item)",
         """
         Project item
-          Filter "price" > 5 OR NOT "found" IS NULL
+          Filter "price" > 5 OR "found" IS NOT NULL
             Join left [item=sub.item]
               bid
               Project sub.item, found: TRUE
@@ -25,8 +25,8 @@ SHAPES = [
     (
         "SELECT item, item IN (SELECT item FROM auction WHERE auction.seller = bid.bidder) AS own FROM bid",
         """
-        Project item, own: CASE WHEN NOT "found" IS NULL THEN TRUE WHEN (("item" IS NULL) AND (NOT "rows" IS NULL)) \
-OR ("known" < "rows") THEN NULL ELSE FALSE END
+        Project item, own: CASE WHEN "found" IS NOT NULL THEN TRUE WHEN "item" IS NULL AND "rows" IS NOT NULL \
+OR "known" < "rows" THEN NULL ELSE FALSE END
           Join left [bidder=seller_2]
             Join left [bidder=seller item=sub.item]
               bid
@@ -43,7 +43,7 @@ OR ("known" < "rows") THEN NULL ELSE FALSE END
     (
         "SELECT item, EXISTS (SELECT 1 FROM closed WHERE closed.at < bid.price) AS late FROM bid",
         """
-        Project item, late: NOT "mark" IS NULL
+        Project item, late: "mark" IS NOT NULL
           Join left [price=value]
             bid
             Project value, mark: TRUE
@@ -76,10 +76,11 @@ OR ("known" < "rows") THEN NULL ELSE FALSE END
         """
         Project item, last: "max(at)"
           Join left [expression=expression_3 expression_2=expression_4]
-            Project item, price, bidder, expression: {'value': "item"}, expression_2: {'value': "price"}
+            Project item, price, bidder, expression: NAMED_STRUCT('value', "item"), \
+expression_2: NAMED_STRUCT('value', "price")
               bid
-            Project max(at), outer.item, outer.price, expression_3: {'value': "outer.item"}, \
-expression_4: {'value': "outer.price"}
+            Project max(at), outer.item, outer.price, expression_3: NAMED_STRUCT('value', "outer.item"), \
+expression_4: NAMED_STRUCT('value', "outer.price")
               Project max(at): "max", outer.item, outer.price
                 Aggregate [outer.item outer.price] max=MAX(at)
                   Join inner [] if "l.item" < "r.outer.item" OR "r.outer.price" = 0
@@ -133,7 +134,7 @@ expression_4: {'value': "outer.price"}
     (
         "SELECT item, (SELECT bid.price - MAX(at) FROM closed WHERE closed.item = bid.item) AS d FROM bid",
         """
-        Project item, d: CASE WHEN NOT "found" IS NULL THEN "price" - "max" END
+        Project item, d: CASE WHEN "found" IS NOT NULL THEN "price" - "max" END
           Join left [item=sub.item]
             bid
             Project sub.item, max, found: TRUE
