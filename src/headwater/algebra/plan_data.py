@@ -145,6 +145,9 @@ def _plain(value: Any, plain: Callable[[Any], Any]) -> Any:
 
 def _read(data: Any, built: Sequence[Plan]) -> Any:
     match data:
+        case {"node": name}:  # first: its attributes may have the names of other tags
+            values = {key: _read(value, built) for key, value in data.items() if key != "node"}
+            return _classes()[name](**values)
         case {"input": place}:
             return built[place]
         case {"enum": name, "value": value}:
@@ -155,9 +158,6 @@ def _read(data: Any, built: Sequence[Plan]) -> Any:
             return INTERVAL if name == "INTERVAL" else parse_sql_type(name)
         case {"columns": columns}:
             return Schema(tuple(Field(name, parse_sql_type(type_), nullable) for name, type_, nullable in columns))
-        case {"node": name}:
-            values = {key: _read(value, built) for key, value in data.items() if key != "node"}
-            return _classes()[name](**values)
         case dict():
             raise KeyError(*data)
         case list():
