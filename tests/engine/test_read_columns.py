@@ -234,3 +234,33 @@ def test_a_generator_makes_what_is_wanted():
     assert piece.rows.schema.names == ["price"]
     assert piece.rows.column(0) == whole.rows.column("price")
     assert whole.left_out == set()
+
+
+# -- what queries have in common --------------------------------------------------------------------------------------
+
+TOTAL = "SELECT k, SUM(v) AS total FROM s [RANGE 10] GROUP BY k"
+SHARING = {
+    "total": TOTAL,
+    "beside": f"SELECT t.total, u.w FROM ({TOTAL}) t JOIN s [RANGE 10] u ON t.k = u.k",
+    "whole": f"SET without_rules = 'prune_columns'; {TOTAL}",
+    "filtered": "SELECT k, SUM(v) AS total FROM s [RANGE 10] WHERE w > 1 GROUP BY k",
+}
+
+
+def answers(names: list[str]) -> dict[str, list[str]]:
+    with hw.connect(runner="inprocess", shards=2) as engine:
+        engine.sql("CREATE STREAM s (at BIGINT, k INT, v INT, w INT) ORDERED BY at IN ORDER")
+        runs = {name: engine.sql(SHARING[name], name=name).start() for name in names}
+        keys = [node.key for node in engine._core.deployment.layout.graph.nodes]
+        assert len(set(keys)) == len(keys), "two operators would have one state"
+        for at in range(20):
+            engine.push("s", [{"at": at, "k": at % 3, "v": at, "w": at % 4}])
+        engine.run_to_end()
+        return {name: sorted(map(str, run.history().rows())) for name, run in runs.items()}
+
+
+def test_a_part_that_queries_have_in_common_has_one_state_whatever_else_they_read():
+    alone = {name: found for each in SHARING for name, found in answers([each]).items()}
+    assert alone["total"]
+    assert answers(list(SHARING)) == alone
+    assert answers(list(reversed(SHARING))) == alone

@@ -51,6 +51,7 @@ from headwater.runtime.plan_keys import plan_key
 _ROW_BY_ROW = (FilterOperator, ProjectOperator, UnionOperator)
 """They leave the times of rows as they are."""
 _Align = AlignOperator | AlignStartsOperator
+_Name = tuple[type[n.Plan], str]
 
 
 class Lowering:
@@ -58,9 +59,9 @@ class Lowering:
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        self._known: dict[tuple[n.Plan, Form], Lowered] = {}
+        self._known: dict[tuple[_Name, Form], Lowered] = {}
         self._aligned: dict[tuple[int, tuple[str, ...], Form], Lowered] = {}
-        self._roots: dict[tuple[n.Plan, Form, bool], int] = {}
+        self._roots: dict[tuple[_Name, Form, bool], int] = {}
         self._kept: dict[n.Source, Lowered] = {}
         self._texts: dict[n.Plan, str] = {}
         self._identities: dict[n.Plan, str] = {}
@@ -86,7 +87,14 @@ class Lowering:
 
     def node_of(self, plan: n.Plan) -> int:
         """The node of a part without state, which is the same for all queries."""
-        return self._known[plan, ANY_FORM].node
+        return self._known[self._name(plan), ANY_FORM].node
+
+    def _name(self, plan: n.Plan) -> _Name:
+        """What the states of a part are called by. Parts that differ in what else is read of a stream have one name: they
+        are one part."""
+        if plan not in self._texts:
+            self._texts[plan] = plan_key(plan, self._identities)
+        return type(plan), self._texts[plan]
 
     def add_query(
         self,
@@ -109,9 +117,10 @@ class Lowering:
         self._level = form = evolve(form, lineage=lineage)
         self._unit = consistency.unit
         self._before = {}
-        if (plan, form, strong) not in self._roots:  # equal queries are one, with one state
-            self._roots[plan, form, strong] = self._root(plan, form, strong=strong)
-        self._graph.queries[name] = self._roots[plan, form, strong]
+        root = (self._name(plan), form, strong)
+        if root not in self._roots:  # equal queries are one, with one state
+            self._roots[root] = self._root(plan, form, strong=strong)
+        self._graph.queries[name] = self._roots[root]
 
     def _root(self, plan: n.Plan, form: Form, *, strong: bool) -> int:
         """The node of a whole plan, with what its level needs above it."""
@@ -147,17 +156,16 @@ class Lowering:
             )  # what queries see since then is one for all levels
         elif (form.speculative and not form.adopted) or not builder.holds:
             form = evolve(form, hold=False)
-        if (plan, form) not in self._known:
+        part = self._name(plan), form
+        if part not in self._known:
             inputs = [self._lower(child, inside) for child in plan.inputs]
             self._begin(plan, form)
-            self._known[plan, form] = builder.build(self, plan, inputs)
-        return self._known[plan, form]
+            self._known[part] = builder.build(self, plan, inputs)
+        return self._known[part]
 
     def _begin(self, plan: n.Plan, form: Form) -> None:
         """What is added now belongs to this part of a plan."""
-        if plan not in self._texts:
-            self._texts[plan] = plan_key(plan, self._identities)
-        self._form, self._speculative, self._made = form, form.speculative, (self._texts[plan], 0)
+        self._form, self._speculative, self._made = form, form.speculative, (self._name(plan)[1], 0)
 
     def _keys(self, what: str) -> dict[str, str]:
         names = self._next_keys(what)
