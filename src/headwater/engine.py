@@ -37,6 +37,7 @@ from headwater.runtime.progress import EngineProgress, engine_progress
 from headwater.runtime.progress_bar import ProgressBar
 from headwater.runtime.shown_queries import with_states
 from headwater.runtime.shown_streams import with_counts
+from headwater.runtime.system_views import picture_of, with_view_rows
 from headwater.runtime.when_shown import notices_of_form
 from headwater.settings import MOST_SHARDS, Settings
 from headwater.sinks.base import Output, Sink
@@ -381,10 +382,8 @@ class Engine(CreatesFunctions):
         if isinstance(answer, Explain):
             return self.explain(answer, settings)
         views = {e.name.casefold() for e in self._catalog if e.kind is Kind.VIEW}
-        shown = with_states(
-            with_counts(answer, self._core), self._core, views=views, failed=self._loop.error is not None
-        )
-        return str(shown)
+        answer = with_counts(with_view_rows(answer, picture_of(self._core)), self._core)
+        return str(with_states(answer, self._core, views=views, failed=self._loop.error is not None))
 
     def _check_dropped(self, catalog: Catalog, runs: Sequence[Run]) -> None:
         """What runs must not lose its streams."""

@@ -20,7 +20,6 @@ from headwater.model.schema import Field, sql_name
 
 SHOW_STREAMS = "SHOW STREAMS"
 SHOW_QUERIES = "SHOW QUERIES"
-SHOW_HEARTBEATS = "SHOW HEARTBEATS"
 """The titles of their answers."""
 
 
