@@ -12,7 +12,6 @@ from headwater.optimizer.estimation.characteristics import (
     Characteristics,
     coalesced,
     distinct,
-    duplicate_elimination,
     filtered,
     grouped,
     grouping,
@@ -33,7 +32,6 @@ from headwater.optimizer.estimation.characteristics import (
     unmatched,
 )
 from headwater.optimizer.estimation.multiplicities import combined
-from headwater.optimizer.estimation.resources import join_elements
 
 of = Characteristics.of
 
@@ -67,25 +65,8 @@ def test_a_product():  # OF 22.4; a simulation gave 0.1346 and 333.5
 def test_the_join_of_the_experiments():  # 24.3, in milliseconds
     stream = of(10, 10_000)
     close(joined(stream, stream, 1 / 50).distance, 0.25)
-    close(join_elements(stream, stream), 2001)
-    half = of(10, 5_000)
-    close(join_elements(half, half), 1001)
     shed = of(20, 10_000)
-    close(join_elements(shed, shed), 1001)
     close(joined(shed, shed, 1 / 50).rate, 4 / 4)
-
-
-def test_a_heartbeat_lets_a_join_forget_sooner():
-    busy, quiet = of(1, 100), of(1000, 100)
-    assert join_elements(busy, quiet) == pytest.approx(100 + 500 + 0.1 + 0.0005)
-    assert join_elements(busy, quiet, heartbeat=0) == pytest.approx(100.1)
-
-
-@pytest.mark.parametrize(("values", "lifetime"), [(20, 200), (100, 1000), (500, 1000)])
-def test_duplicate_elimination(values: int, lifetime: float):  # OF 22.5
-    out = duplicate_elimination(of(10, 1000), values)
-    close(out.distance, 10)
-    close(out.lifetime, lifetime)
 
 
 @pytest.mark.parametrize(

@@ -184,12 +184,6 @@ def occupied(alive: float, values: float) -> float:
     return -values * math.expm1(-alive / values) if values else 0.0
 
 
-def duplicate_elimination(stream: Characteristics, values: float) -> Characteristics:
-    """OF 22.5 as printed: only the tail that an element adds to an equal one is emitted, n*d long."""
-    lifetime = min(values * stream.distance, stream.lifetime)
-    return Characteristics(stream.rate, stream.rate * lifetime, stream.granule)
-
-
 def distinct(stream: Characteristics, values: float) -> Characteristics:
     """OF 22.5 in continuous form: n*(1 - e^(-l/(n*d))) values are alive, whether n*d is below l or above.
 

@@ -120,17 +120,6 @@ def split_cost(rate: float, pieces: float) -> float:
 # -- joins ------------------------------------------------------------------------------------------------------------
 
 
-def join_elements(left: Characteristics, right: Characteristics, heartbeat: float = math.inf) -> float:
-    """(22.18) in elements: what is alive, and what waits to be purged until the other side moves on (half of the time
-    between its elements, or between heartbeats if these come sooner).
-    """
-    return _kept(left, right, heartbeat) + _kept(right, left, heartbeat)
-
-
-def _kept(side: Characteristics, other: Characteristics, heartbeat: float) -> float:
-    return side.alive + side.rate * min(other.distance, heartbeat) / 2
-
-
 def join_state(
     left: Characteristics, right: Characteristics, left_bytes: float, right_bytes: float, *, ahead: float = 0.0
 ) -> State:
@@ -139,7 +128,7 @@ def join_state(
     """
     rows = size = 0.0
     for side, other, bytes_ in ((left, right, left_bytes), (right, left, right_bytes)):
-        kept = _kept(side, other, 0.0) * (1.0 if side.endless else BUCKET_SLACK) if other.rate else 0.0
+        kept = side.alive * (1.0 if side.endless else BUCKET_SLACK) if other.rate else 0.0
         rows, size = rows + kept, size + kept * (bytes_ + JOIN_BYTES)
     size += ahead * (max(left_bytes, right_bytes) + JOIN_BYTES)
     grows = (left.grows and right.rate > 0) or (right.grows and left.rate > 0)
