@@ -24,7 +24,7 @@ from headwater.language.introspection import Answer, Explain
 from headwater.language.notices import Notice
 from headwater.language.script import Query as BoundQuery
 from headwater.language.script import Script
-from headwater.language.system_views import comes_with, have_unit
+from headwater.language.system_views import Known, comes_with, have_unit
 from headwater.query import Query, Run
 from headwater.query import Script as QueryScript
 from headwater.result import Result
@@ -37,7 +37,7 @@ from headwater.runtime.progress import EngineProgress, engine_progress
 from headwater.runtime.progress_bar import ProgressBar
 from headwater.runtime.shown_queries import with_states
 from headwater.runtime.shown_streams import with_counts
-from headwater.runtime.system_views import picture_of, with_view_rows
+from headwater.runtime.system_views import with_view_rows
 from headwater.runtime.when_shown import notices_of_form
 from headwater.settings import MOST_SHARDS, Settings
 from headwater.sinks.base import Output, Sink
@@ -382,7 +382,8 @@ class Engine(CreatesFunctions):
         if isinstance(answer, Explain):
             return self.explain(answer, settings)
         views = {e.name.casefold() for e in self._catalog if e.kind is Kind.VIEW}
-        answer = with_counts(with_view_rows(answer, picture_of(self._core)), self._core)
+        known = Known(self._core.times.clock, self._core.manifest.counts)
+        answer = with_counts(with_view_rows(answer, known), self._core)
         return str(with_states(answer, self._core, views=views, failed=self._loop.error is not None))
 
     def _check_dropped(self, catalog: Catalog, runs: Sequence[Run]) -> None:

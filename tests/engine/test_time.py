@@ -225,7 +225,7 @@ def test_a_system_view_is_one_declaration(monkeypatch):
     counts = SystemView.of(
         "counts",
         Schema.of(stream="STRING", rows="BIGINT"),
-        lambda engine: [(stream, counted["rows"]) for stream, counted in engine.manifest.counts.items()],
+        lambda engine: [(stream, counted["rows"]) for stream, counted in engine.counts.items()],
     )
     monkeypatch.setitem(SYSTEM_VIEWS, counts.name, counts)
     its = world("DISORDER 2000000", "SELECT rows FROM counts CONSISTENCY MIDDLE")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from attrs import frozen
@@ -14,15 +14,14 @@ from headwater.model.schema import Schema
 
 if TYPE_CHECKING:
     from headwater.clock.clock import Clock
-    from headwater.runtime.checkpoint import Manifest
 
 
-class Picture(NamedTuple):
-    """What a running engine lets its views see; nothing of it may be changed."""
+class Known(NamedTuple):
+    """What an engine knows of itself after a tick; nothing of it may be changed."""
 
     clock: Clock
-    manifest: Manifest
-    """As the last tick left it."""
+    counts: Mapping[str, Mapping[str, int]]
+    """By stream: rows, late rows, malformed rows since the beginning."""
 
 
 @frozen
@@ -30,10 +29,10 @@ class SystemView:
     """A table with what ``rows`` gives at each tick, valid in wall-clock time from tick to tick; SHOW names it, too."""
 
     stream: Stream
-    rows: Callable[[Picture], Iterable[Row]]
+    rows: Callable[[Known], Iterable[Row]]
 
     @classmethod
-    def of(cls, name: str, schema: Schema, rows: Callable[[Picture], Iterable[Row]]) -> SystemView:
+    def of(cls, name: str, schema: Schema, rows: Callable[[Known], Iterable[Row]]) -> SystemView:
         return cls(Stream(name, schema, kind=Kind.TABLE), rows)
 
     @property

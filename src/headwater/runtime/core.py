@@ -22,7 +22,7 @@ from headwater.errors import StreamError
 from headwater.language.catalog import Stream
 from headwater.language.consistency import STRONG, Consistency
 from headwater.language.emission import Emission
-from headwater.language.system_views import SYSTEM_VIEWS
+from headwater.language.system_views import SYSTEM_VIEWS, Known
 from headwater.model.delta import Delta
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.runtime import points
@@ -40,7 +40,7 @@ from headwater.runtime.reading import StreamTask, take_in
 from headwater.runtime.reshard import reshard
 from headwater.runtime.sender import Arrivals, SenderOutput
 from headwater.runtime.stopped import told_how_to_go_on
-from headwater.runtime.system_views import Shown, picture_of, view_changes
+from headwater.runtime.system_views import Shown, view_changes
 from headwater.runtime.temporary import make_folder, remove_folder
 from headwater.runtime.tick import STEP_BYTES, Tick
 from headwater.runtime.wider_states import graphs_of, widened
@@ -310,7 +310,7 @@ class Core:
         for stream, delta in given.items():
             newest[stream] = max(newest.get(stream, BEGINNING), delta.largest_start())
         now = self.wall.stamp()
-        changes, self._shown = view_changes(self._views_read(), picture_of(self), kept.shown, now)
+        changes, self._shown = view_changes(self._views_read(), Known(self.times.clock, kept.counts), kept.shown, now)
         given, told = {**given, **changes}, told | dict.fromkeys(changes, now)
         tick = Tick(
             number,

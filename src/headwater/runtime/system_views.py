@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headwater.language.introspection import Answer
-from headwater.language.system_views import SYSTEM_VIEWS, Picture, SystemView
+from headwater.language.system_views import SYSTEM_VIEWS, Known, SystemView
 from headwater.model.delta import Delta
 from headwater.model.element import Row
 from headwater.model.time import INFINITY
-
-if TYPE_CHECKING:
-    from headwater.runtime.core import Core
 
 Shown = dict[str, list[list[Any]]]
 """By view: rows, each with the instant of the wall clock from which it is valid; as JSON keeps them."""
 
 
-def picture_of(core: Core) -> Picture:
-    return Picture(core.times.clock, core.manifest)
-
-
-def view_changes(views: Iterable[str], engine: Picture, shown: Shown, now: int) -> tuple[dict[str, Delta], Shown]:
+def view_changes(views: Iterable[str], engine: Known, shown: Shown, now: int) -> tuple[dict[str, Delta], Shown]:
     """What ends and what begins now in each of the views, and all that they show then."""
     changes: dict[str, Delta] = {}
     still: Shown = {}
@@ -31,7 +24,7 @@ def view_changes(views: Iterable[str], engine: Picture, shown: Shown, now: int) 
     return changes, still
 
 
-def _changes(view: SystemView, engine: Picture, shown: list[list[Any]], now: int) -> tuple[Delta, list[list[Any]]]:
+def _changes(view: SystemView, engine: Known, shown: list[list[Any]], now: int) -> tuple[Delta, list[list[Any]]]:
     rows: list[Row] = [tuple(row) for row in view.rows(engine)]
     valid = {tuple(row): int(since) for row, since in shown}
     still = [[list(row), valid.get(row, now)] for row in rows]
@@ -42,7 +35,7 @@ def _changes(view: SystemView, engine: Picture, shown: list[list[Any]], now: int
     return Delta.from_rows(view.schema, changes), still
 
 
-def with_view_rows(answer: Answer, engine: Picture) -> Answer:
+def with_view_rows(answer: Answer, engine: Known) -> Answer:
     """The answer with the rows of the view that it is about, if it is about one."""
     for view in SYSTEM_VIEWS.values():
         if answer.title == view.title:
