@@ -190,7 +190,10 @@ class Deployment:
         self.slices = _slices(graph, self.natives, self._running.values())
         self.layout, self._described = cut(graph), None
         self.stateless = _stateless(self._running.values())
-        self.together = tuple(frozenset(query.plan.streams) for query in self._running.values())
+        self.together = tuple(
+            frozenset(node.name for node in query.plan.walk() if isinstance(node, Source))
+            for query in self._running.values()
+        )
         self.stagers = {query.name: query.sink.stager() for query in self._running.values()}
 
     def key_of(self, name: str) -> str:
@@ -248,7 +251,7 @@ def _described(layout: Layout) -> dict[str, Any]:
 def _stateless(queries: Iterable[Running]) -> dict[str, tuple[Running, ...]]:
     readers: dict[str, list[Running]] = {}
     for query in queries:
-        for stream in query.plan.streams:
+        for stream in {node.name for node in query.plan.walk() if isinstance(node, Source)}:
             readers.setdefault(stream, []).append(query)
     return {
         stream: tuple(its)

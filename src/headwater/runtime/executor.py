@@ -18,7 +18,7 @@ from headwater.runtime.bundles import Bundle
 from headwater.runtime.layout import Layout
 from headwater.runtime.sender import Arrivals, SenderOutput, send
 from headwater.runtime.stage import Record, Stage, StageOutput, StateCache, Worked
-from headwater.runtime.tick import StreamTimes, Tick, level_0_frontiers, progress
+from headwater.runtime.tick import Progress, Tick, level_0_frontiers, progress
 from headwater.sinks.base import Staged, Stager
 from headwater.state.store import FileStore, MemoryStore, Store
 
@@ -60,7 +60,7 @@ class TickResult:
     """By query: all rows of its answer that start before this have come."""
     known: dict[str, int] = Factory(dict)
     """By query: its answer is known before this, even where rows wait until they end."""
-    progress: StreamTimes = Factory(lambda: StreamTimes({}, {}, Clock()))
+    progress: Progress = Factory(lambda: Progress({}, {}, Clock()))
     rows: dict[str, int] = Factory(dict)
     late: dict[str, int] = Factory(dict)
     bad: dict[str, int] = Factory(dict)

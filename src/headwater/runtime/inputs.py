@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from attrs import define
 
-from headwater.algebra.nodes import Plan
+from headwater.algebra.nodes import Plan, Source
 from headwater.backends.spark.native_parts import is_stateless
 from headwater.errors import InputError
 from headwater.language.catalog import Catalog, Stream
@@ -102,7 +102,7 @@ class Inputs:
     def start(self, plan: Plan, catalog: Catalog) -> None:
         """Start the sources that a plan reads."""
         parents = {child: t.stream for t in self._core.streams.values() for child in (t.late, t.bad)}
-        read = plan.streams
+        read = [node.name for node in plan.walk() if isinstance(node, Source)]
         for name in [parents.get(name) or comes_with(catalog, name) for name in read]:
             entry, known = catalog.get(name), self._known.get(name)
             if isinstance(entry, Stream) and name not in self._core.streams and not catalog.gets_late_rows(entry):

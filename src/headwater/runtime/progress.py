@@ -45,7 +45,7 @@ class StreamProgress:
 
 
 @frozen
-class QueryProgress:
+class Progress:
     """How a running query is doing."""
 
     query: str
@@ -102,7 +102,7 @@ class EngineProgress:
     state_bytes: int
     times: TickTimes
     streams: tuple[StreamProgress, ...]
-    queries: tuple[QueryProgress, ...]
+    queries: tuple[Progress, ...]
 
     @property
     def late_rows(self) -> int:
@@ -214,7 +214,7 @@ def stream_progress(core: Core) -> Iterable[StreamProgress]:
         )
 
 
-def query_progress(core: Core, name: str) -> QueryProgress:
+def query_progress(core: Core, name: str) -> Progress:
     query = core.deployment[name]
     timestamps = query.output.timestamps
     kept = metrics.operators(core, name)
@@ -223,7 +223,7 @@ def query_progress(core: Core, name: str) -> QueryProgress:
     behind = metrics.lag(core, name)
     ticks = list(core.metrics.ticks)
     last = ticks[-1] if ticks else None
-    return QueryProgress(
+    return Progress(
         name,
         core.manifest.tick,
         moment(query.frontier, timestamps=timestamps),

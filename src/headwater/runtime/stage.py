@@ -24,7 +24,7 @@ from headwater.runtime.graph import Graph, Node
 from headwater.runtime.layout import Layout, Level
 from headwater.runtime.portions import PORTION, portions
 from headwater.runtime.reach import passed_on, reached
-from headwater.runtime.tick import Made, StreamTimes, Tick, level_0_frontiers, progress
+from headwater.runtime.tick import Made, Progress, Tick, level_0_frontiers, progress
 from headwater.sinks.base import Staged, Stager
 from headwater.state.store import MemoryStore, Store
 
@@ -174,7 +174,7 @@ class Stage:
         self._out.seconds = time.perf_counter() - began
         return self._out, onward
 
-    def _reached(self, node: int, now: StreamTimes) -> int:
+    def _reached(self, node: int, now: Progress) -> int:
         graph, scope = self._layout.graph, self._layout.scope[node]
         return reached(graph, graph.nodes[node], scope, now.frontiers, now.newest, self._tick.newest_before)
 
@@ -233,7 +233,7 @@ class Stage:
     def _inputs_of(self, node: Node) -> list[Node]:
         return [self._layout.graph.nodes[i] for i in node.inputs]
 
-    def _arrived(self, bundles: Sequence[Bundle], now: StreamTimes) -> dict[int, Made]:
+    def _arrived(self, bundles: Sequence[Bundle], now: Progress) -> dict[int, Made]:
         """The rows of each edge that comes in, and how far all its senders are."""
         arrived: dict[int, Made] = {}
         origin = level_0_frontiers(self._layout, now.frontiers)
