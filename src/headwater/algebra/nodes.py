@@ -76,11 +76,6 @@ class Plan:
         """This node and everything below it, inputs first, each different node once."""
         yield from self._walk(set())
 
-    @property
-    def streams(self) -> tuple[str, ...]:
-        """The names of the streams that it reads, each once."""
-        return tuple(dict.fromkeys(node.name for node in self.walk() if isinstance(node, Source)))
-
     def _walk(self, seen: set[Plan]) -> Iterator[Plan]:
         if self not in seen:
             for child in self.inputs:

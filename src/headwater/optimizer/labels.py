@@ -66,7 +66,7 @@ def _label(plan: n.Plan, timed: bool) -> str:
         case n.TopK():
             return _top(plan)
         case n.Await(other=other):
-            return f"Wait for {', '.join(other.streams)}"
+            return f"Wait for {', '.join(s.name for s in other.walk() if isinstance(s, n.Source))}"
         case n.Granularity(granule=granule, offset=offset):
             return f"Granularity {length(granule, timed=timed)}{_offset(granule, offset, timed=timed)}"
         case n.Sample(period=period, offset=offset):

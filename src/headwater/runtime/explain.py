@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from headwater.algebra.expressions import quoted
-from headwater.algebra.nodes import Plan
+from headwater.algebra.nodes import Plan, Source
 from headwater.algebra.plan_text import print_plan
 from headwater.backends.spark.native_parts import NativePart, chain, marked
 from headwater.backends.spark.native_slices import Slices, slices_of
@@ -61,7 +61,7 @@ def explain(
 
 
 def _when_shown(request: Explain, made: Optimized, settings: Settings) -> str:
-    read = made.plan.streams
+    read = {node.name for node in made.plan.walk() if isinstance(node, Source)}
     timestamps = all(stream.has_unit for stream in request.streams if stream.name in read)
     return when_shown(deployed(made.plan, settings), request.emission, request.consistency, timestamps=timestamps)
 
@@ -95,7 +95,7 @@ def physical(
 
     What is native runs in Spark itself, the rest in Python: with the source, or in a stage, after rows went to their shards.
     """
-    read = plan.streams
+    read = {node.name for node in plan.walk() if isinstance(node, Source)}
     plan, parts = marked(plan, [stream for stream in read if streams is None or stream in streams])
     graph = Graph()
     lowering = Lowering(graph)

@@ -288,7 +288,7 @@ class Lowering:
                 parts = [Call(c.function, c.output, c.type, c.argument, c.filter) for c in calls]
                 return self._add(PreAggregateOperator(below.schema, keys, parts), *inputs)
             case n.Await(other=other, by=by):
-                awaited = ", ".join(other.streams)
+                awaited = ", ".join(node.name for node in other.walk() if isinstance(node, n.Source))
                 operator = AwaitOperator(schema, by or schema.names, awaited, opened=self._form.adopted)
                 return self._add(operator, *inputs, final=inputs[0].final)
             case n.TopK():
