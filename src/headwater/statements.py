@@ -12,11 +12,12 @@ from headwater.language.catalog import Catalog, Kind
 from headwater.language.consistency import Consistency
 from headwater.language.introspection import Answer
 from headwater.language.script import Script
-from headwater.language.system_views import comes_with
+from headwater.language.system_views import Known, comes_with
 from headwater.query import Run
 from headwater.runs import Runs, streams_read
 from headwater.runtime.core import Core
 from headwater.runtime.inputs import Inputs
+from headwater.runtime.system_views import with_view_rows
 from headwater.runtime.views.shown_queries import with_states
 from headwater.runtime.views.shown_streams import with_counts
 from headwater.settings import Settings
@@ -76,7 +77,8 @@ class Statements:
         """What SHOW and DESCRIBE say, with what only an engine knows."""
         views = {e.name.casefold() for e in self.catalog if e.kind is Kind.VIEW}
         picture, failed = self._core.picture(), self._inputs.loop.error is not None
-        return str(with_states(with_counts(answer, picture), picture, views=views, failed=failed))
+        counted = with_counts(with_view_rows(answer, Known(picture.clock, picture.counts)), picture)
+        return str(with_states(counted, picture, views=views, failed=failed))
 
 
 def _is_undefined(run: Run, catalog: Catalog) -> bool:

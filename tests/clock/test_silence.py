@@ -98,16 +98,6 @@ def test_heartbeats_say_who_holds_whom_back():
     assert (b.next_due, b.next_value) == (10, 19)
 
 
-def test_a_partition_that_is_given_up_holds_nobody_back():
-    rules = rules_of_sql("CREATE STREAM s0 (t BIGINT) ORDERED BY t DISORDER 2;")
-    clock = Clock.of(rules).after({"s0": [seen_of([50], partition="a"), seen_of([20], partition="b")]}, 0)
-    clock = clock.without_partition("s0", "b")
-    assert clock.frontier("s0") == 48
-    gone = clock.without_partition("s0", "a")
-    assert gone.frontier("s0") == 48
-    assert gone.after({"s0": [seen_of([10, 70], 48, partition="c")]}, 1).frontier("s0") == 68
-
-
 def test_what_is_counted_without_a_time_is_no_partition():
     rules = rules_of_sql("CREATE STREAM s0 (t BIGINT) ORDERED BY t IN ORDER;")
     clock = Clock.of(rules).after({"s0": [seen_of([50], partition="a")]}, 0)

@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 import headwater as hw
+from headwater.clock.view import Heartbeat
 from headwater.clock.wall import VirtualClock
+from headwater.language.system_views import HEARTBEATS, SYSTEM_VIEWS, SystemView
+from headwater.model.schema import Schema
 
 SECOND = 1_000_000
 
@@ -215,6 +218,30 @@ def test_show_heartbeats():
         assert shown["stream"] == "s"
         assert "7999999" in row
         assert "9999999" in row
+
+
+def test_a_system_view_is_one_declaration(monkeypatch):
+    """Its columns and a function of what the engine knows: queries, SHOW and DESCRIBE find it by that."""
+    counts = SystemView.of(
+        "counts",
+        Schema.of(stream="STRING", rows="BIGINT"),
+        lambda engine: [(stream, counted["rows"]) for stream, counted in engine.counts.items()],
+    )
+    monkeypatch.setitem(SYSTEM_VIEWS, counts.name, counts)
+    its = world("DISORDER 2000000", "SELECT rows FROM counts CONSISTENCY MIDDLE")
+    with its.engine:
+        its.engine.sql("SELECT ts FROM s", name="other").start()
+        for second in (10, 12, 13):
+            its.push("s", second)
+            its.clock.advance(SECOND)
+        shown = sorted(its.run.history().rows(), key=lambda row: row["_start"])
+        assert [row["rows"] for row in shown] == [1, 2]
+        assert its.engine.sql("SHOW COUNTS").splitlines()[-1].split() == ["s", "3"]
+        assert "BIGINT" in its.engine.sql("DESCRIBE counts")
+
+
+def test_a_view_shows_what_it_was_made_for():
+    assert HEARTBEATS.schema.names == Heartbeat._fields
 
 
 def test_explain_heartbeat():

@@ -256,7 +256,7 @@ def _state(
         _fail(str(problem))
 
 
-class Level(StrEnum):
+class PlanLevel(StrEnum):
     LOGICAL = "logical"
     OPTIMIZED = "optimized"
     PHYSICAL = "physical"
@@ -273,8 +273,8 @@ class Format(StrEnum):
 def _explain(
     script: Annotated[Path | None, typer.Argument(help="SQL script; not needed with --rules.")] = None,
     level: Annotated[
-        Level, typer.Option("--level", help="The plan as written, as optimized, or the operators that run.")
-    ] = Level.OPTIMIZED,
+        PlanLevel, typer.Option("--level", help="The plan as written, as optimized, or the operators that run.")
+    ] = PlanLevel.OPTIMIZED,
     form: Annotated[Format, typer.Option("--format", help="How it is shown.")] = Format.TREE,
     verbose: Annotated[bool, typer.Option("--verbose", help="Also columns, properties and the rules used.")] = False,
     rules: Annotated[bool, typer.Option("--rules", help="List the rules of the optimizer.")] = False,

@@ -6,9 +6,9 @@ It counts from when all that had arrived was taken: a backlog, or a restart afte
 
 from __future__ import annotations
 
+from headwater.clock.raises import Step
 from headwater.clock.relations import WALL
 from headwater.clock.rules import Rules, StreamRules
-from headwater.clock.staircase import Step
 from headwater.model.time import BEGINNING
 
 BREATH = 1_000_000

@@ -17,11 +17,11 @@ from headwater.clock.altered import altered
 from headwater.clock.domains import Domain, domains_of
 from headwater.clock.lags import ACROSS, packs
 from headwater.clock.progress import STAMPED, Progress
+from headwater.clock.raises import Step
 from headwater.clock.ring import newest_at
 from headwater.clock.rules import Rules
 from headwater.clock.seen import Seen
 from headwater.clock.silence import silenced
-from headwater.clock.staircase import Step
 from headwater.clock.taking import sent_by
 from headwater.clock.view import Heartbeat, heartbeats
 from headwater.model.time import BEGINNING
@@ -140,10 +140,6 @@ class Clock:
     def ended(self, stream: str) -> Clock:
         """Nothing more comes of a stream."""
         return evolve(self, progress={**self.progress, stream: evolve(self.progress[stream], ended=True)})
-
-    def without_partition(self, stream: str, partition: str) -> Clock:
-        """The source of a stream has given up a partition."""
-        return evolve(self, progress={**self.progress, stream: self.progress[stream].without(partition)})
 
     def with_rules(self, rules: Rules) -> Clock:
         """Streams have come, gone or been altered; what a stream has promised stays promised (digest 12.7)."""

@@ -11,10 +11,10 @@ from headwater.clock.along import BREATH, by_wall_clock
 from headwater.clock.counted import Counted
 from headwater.clock.estimate import Estimator
 from headwater.clock.lags import ALONG, LearnedLag
+from headwater.clock.raises import Step
 from headwater.clock.ring import Ring, newest_at, remembered
 from headwater.clock.rules import Rules, StreamRules
 from headwater.clock.seen import Seen
-from headwater.clock.staircase import Step
 from headwater.clock.taking import ESTIMATED, Taking, by_partition, sent_by
 from headwater.clock.track import Track
 from headwater.model.time import BEGINNING, INFINITY
@@ -159,11 +159,6 @@ class Progress:
     def raised(self, frontier: int, reason: str) -> Progress:
         """All partitions have come so far."""
         return evolve(self, floor=self.floor.raised(frontier, reason)) if frontier > self.frontier else self
-
-    def without(self, partition: str) -> Progress:
-        """The source has given up a partition: the others do not wait for it, and what all have promised stays."""
-        floor = self.floor if self.ended else self.floor.raised(self.frontier, self.reason)
-        return evolve(self, floor=floor, parts=tuple(part for part in self.parts if part[0] != partition))
 
     def _promised(self, rules: StreamRules, promise: int, now: int) -> Progress:
         if rules.ordered:

@@ -6,7 +6,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from headwater.clock.staircase import Stair, Step, fire, offer
+from headwater.clock.raises import Stair, Step, fire, offer
 from headwater.model.time import BEGINNING
 
 

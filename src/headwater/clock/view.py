@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from headwater.clock.progress import Progress
-from headwater.clock.staircase import Step
+from headwater.clock.raises import Step
 from headwater.model.time import BEGINNING, INFINITY
 
 

@@ -8,11 +8,9 @@ from sqlglot import exp
 
 from headwater.errors import SqlError
 from headwater.language.text import did_you_mean, error_on
-from headwater.model.time import INFINITY, MICROSECONDS
+from headwater.model.time import INFINITY, MICROSECONDS, unit_of
 
 _NO_FIXED_LENGTH = ("MONTH", "QUARTER", "YEAR")
-_SHORT = {"US": "MICROSECOND", "MS": "MILLISECOND", "SEC": "SECOND", "MIN": "MINUTE", "HR": "HOUR"}
-"""As Golab writes them: ``RANGE 1 min``."""
 
 
 def application_time(text: str, node: exp.Expr, what: str) -> int:
@@ -50,14 +48,13 @@ def shown_duration(length: int, *, unit: bool) -> str:
 
 def microseconds(text: str, unit: exp.Expr, *, code: str = "TIME_BOUND") -> int:
     """How long a unit is."""
-    word = unit.name.upper()
-    singular = _SHORT.get(word) or _SHORT.get(word.removesuffix("S")) or word.removesuffix("S")
+    singular = unit_of(unit.name)
     if singular in MICROSECONDS:
         return MICROSECONDS[singular]
     if singular in _NO_FIXED_LENGTH:
         raise error_on(text, unit, code, f"a {singular} has no fixed length", hint="Use DAYS or a shorter unit.")
     names = [f"{name}S" for name in MICROSECONDS]
-    hint = did_you_mean(word, names, all_of_them="There are")
+    hint = did_you_mean(unit.name.upper(), names, all_of_them="There are")
     raise error_on(text, unit, "UNKNOWN_UNIT", f'unknown unit of time "{unit.name}"', hint=hint)
 
 

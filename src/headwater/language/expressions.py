@@ -208,6 +208,8 @@ class ExpressionBinder:
 
     def _constant(self, text: str, node: exp.Expr, what: str = "expression") -> Bound:
         """A number or a length of time, as it is written."""
+        if text.removeprefix("-").isdecimal() and -(2**31) <= int(text) < 2**31:
+            return Bound(Literal(text, pa.int32()), False, node)
         return self.typed(Literal(text, pa.null()), node, [], nullable=False, what=what)
 
     def _operator(self, node: exp.Expr) -> Bound:

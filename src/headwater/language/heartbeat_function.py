@@ -7,7 +7,7 @@ from collections.abc import Collection
 from sqlglot import exp
 
 from headwater.language.catalog import Catalog, Stream
-from headwater.language.system_views import HEARTBEATS
+from headwater.language.system_views import HEARTBEATS, SYSTEM_VIEWS
 from headwater.language.text import did_you_mean, error_on
 
 NAME = "heartbeat"
@@ -22,13 +22,18 @@ def with_heartbeats(text: str, catalog: Catalog, query: exp.Expr) -> exp.Expr:
 
 
 def check_time(text: str, catalog: Catalog, query: exp.Expr, read: Collection[str]) -> None:
-    """The table ``heartbeats`` is valid in wall-clock time, so that with plain numbers it has no instant in common."""
+    """System views are valid in wall-clock time, so that with plain numbers they have no instant in common."""
     numbers = [e.name for name in read if isinstance(e := catalog.get(name), Stream) and not e.has_unit]
-    if HEARTBEATS.name not in read or catalog.get(HEARTBEATS.name) is not None or not numbers:
+    views = [view for name, view in SYSTEM_VIEWS.items() if name in read and catalog.get(name) is None]
+    if not views or not numbers:
         return
-    message = f'"{HEARTBEATS.name}" is valid in wall-clock time, and "{numbers[0]}" counts time in plain numbers'
-    detail = f"The function {NAME}() reads that table. The two have no instant in common, so nothing would come of it."
-    hint = f"Ask for it in a query of its own: SELECT {NAME} FROM {HEARTBEATS.name} WHERE stream = '{numbers[0]}'."
+    view = views[0].name
+    message = f'"{view}" is valid in wall-clock time, and "{numbers[0]}" counts time in plain numbers'
+    detail, hint = "The two have no instant in common, so nothing would come of it.", f"SELECT * FROM {view}."
+    if views[0] is HEARTBEATS:
+        detail = f"The function {NAME}() reads that table. {detail}"
+        hint = f"SELECT {NAME} FROM {view} WHERE stream = '{numbers[0]}'."
+    hint = f"Ask for it in a query of its own: {hint}"
     raise error_on(text, query, "TIME_UNIT", message, detail=detail, hint=hint)
 
 

@@ -22,7 +22,6 @@ from headwater.model.types import sql_name
 
 SHOW_STREAMS = "SHOW STREAMS"
 SHOW_QUERIES = "SHOW QUERIES"
-SHOW_HEARTBEATS = "SHOW HEARTBEATS"
 """The titles of their answers."""
 
 

@@ -12,7 +12,6 @@ from headwater.language.catalog import Catalog, Derived, Entry, Kind, Stream
 from headwater.language.consistency import bind_consistency
 from headwater.language.emission import bind_emission, shown_emission
 from headwater.language.introspection import (
-    SHOW_HEARTBEATS,
     Answer,
     Explain,
     ExplainFormat,
@@ -94,9 +93,10 @@ class Questions:
                 return show_tables(self.catalog, like, (Kind.VIEW,))
             case "QUERIES":
                 return show_queries(self._queries(), like)
-            case "HEARTBEATS":
-                return Answer(SHOW_HEARTBEATS, system_views.HEARTBEATS.schema.names, ())
-        return show_functions(self.catalog, like, node.args.get("origin"))
+            case "FUNCTIONS":
+                return show_functions(self.catalog, like, node.args.get("origin"))
+        view = system_views.SYSTEM_VIEWS[node.this.casefold()]
+        return Answer(view.title, view.schema.names, ())
 
     def _queries(self) -> list[ShownQuery]:
         derived = [e for e in self.catalog if isinstance(e, Derived) and not e.is_constant]

@@ -2,13 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from attrs import frozen
 
 from headwater.language.catalog import Catalog, Entry, Kind, Stream
 from headwater.language.put_aside import put_aside
+from headwater.model.element import Row
 from headwater.model.schema import Schema
 
-HEARTBEATS = Stream(
+if TYPE_CHECKING:
+    from headwater.clock.clock import Clock
+
+
+class Known(NamedTuple):
+    """What an engine knows of itself after a tick; nothing of it may be changed."""
+
+    clock: Clock
+    counts: Mapping[str, Mapping[str, int]]
+    """By stream: rows, late rows, malformed rows since the beginning."""
+
+
+@frozen
+class SystemView:
+    """A table with what ``rows`` gives at each tick, valid in wall-clock time from tick to tick; SHOW names it, too."""
+
+    stream: Stream
+    rows: Callable[[Known], Iterable[Row]]
+
+    @classmethod
+    def of(cls, name: str, schema: Schema, rows: Callable[[Known], Iterable[Row]]) -> SystemView:
+        return cls(Stream(name, schema, kind=Kind.TABLE), rows)
+
+    @property
+    def name(self) -> str:
+        return self.stream.name
+
+    @property
+    def schema(self) -> Schema:
+        return self.stream.schema
+
+    @property
+    def title(self) -> str:
+        """Of what SHOW answers."""
+        return f"SHOW {self.name.upper()}"
+
+
+HEARTBEATS = SystemView.of(
     "heartbeats",
     Schema.of(
         stream="STRING",
@@ -21,19 +62,20 @@ HEARTBEATS = Stream(
         late_rows="BIGINT",
         estimated_delta="BIGINT",
     ),
-    kind=Kind.TABLE,
+    lambda engine: (beat for stream in sorted(engine.clock.progress) for beat in engine.clock.describe(stream)),
 )
-"""How far each partition of each stream is, and why no further. Valid in wall-clock time, from tick to tick.
+"""How far each partition of each stream is, and why no further.
 
 Times are instants of the stream; ``next_due`` is microseconds of the wall clock.
 """
 
-SYSTEM_VIEWS: dict[str, Stream] = {HEARTBEATS.name: HEARTBEATS}
+SYSTEM_VIEWS: dict[str, SystemView] = {view.name: view for view in (HEARTBEATS,)}
 
 
 def found(catalog: Catalog, name: str) -> Entry | None:
     """What is declared under a name, or else what every engine, or every stream, has."""
-    return catalog.get(name) or SYSTEM_VIEWS.get(name.casefold()) or put_aside(catalog, name)
+    view = SYSTEM_VIEWS.get(name.casefold())
+    return catalog.get(name) or (view.stream if view is not None else put_aside(catalog, name))
 
 
 def comes_with(catalog: Catalog, name: str) -> str:

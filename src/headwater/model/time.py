@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from headwater.model.arrays import Int64Array
@@ -22,6 +24,21 @@ MICROSECONDS = {
     "WEEK": 604_800_000_000,
 }
 """Length of each SQL time unit in instants of a TIMESTAMP time domain."""
+
+_SHORT = {"US": "MICROSECOND", "MS": "MILLISECOND", "SEC": "SECOND", "MIN": "MINUTE", "HR": "HOUR"}
+
+
+def unit_of(word: str, shorter: Mapping[str, str] = _SHORT) -> str:
+    """The unit of time that a word stands for: in the plural too, and short as Golab writes them (``RANGE 1 min``).
+
+    ``shorter``: further abbreviations. Whether there is such a unit is another question.
+
+    >>> unit_of("mins"), unit_of("Hours"), unit_of("fortnight")
+    ('MINUTE', 'HOUR', 'FORTNIGHT')
+    """
+    word, short = word.upper(), {**_SHORT, **shorter}
+    singular = word.removesuffix("S")
+    return short.get(word) or short.get(singular) or singular
 
 
 def saturating_add(instants: Int64Array, amount: int) -> Int64Array:

@@ -26,6 +26,7 @@ from headwater.runtime import points
 from headwater.runtime.kept_names import check_segments, check_staged
 from headwater.runtime.owner import Owner
 from headwater.runtime.stage import Records
+from headwater.runtime.system_views import Shown, kept_rows
 from headwater.sinks.base import Sink, Staged
 from headwater.state.filesystem import UNFINISHED, Folder
 from headwater.state.folder_names import folder_name, name_of_folder
@@ -65,8 +66,8 @@ class Manifest:
     """By stream: rows, late rows, malformed rows since the beginning."""
     origin: str = Factory(lambda: uuid.uuid4().hex)
     """Tells this checkpoint from any other that may have begun in the same place."""
-    shown: list[list[Any]] = Factory(list)
-    """What the view ``heartbeats`` shows, if a query reads it."""
+    shown: Shown = Factory(dict)
+    """What the system views show that queries read."""
     relations: dict[str, str] = Factory(dict)
     """By stream: relations whose standing rows are kept, as ``plan_data`` writes them."""
     described: dict[str, Any] = Factory(dict)
@@ -97,12 +98,13 @@ class Manifest:
 
     @classmethod
     def from_json(cls, kept: dict[str, Any]) -> Manifest:
-        plain = ("tick", "shards", "clock", "frontiers", "newest", "batches", "queries", "counts", "origin", "shown")
+        plain = ("tick", "shards", "clock", "frontiers", "newest", "batches", "queries", "counts", "origin")
         return cls(
             **{name: kept[name] for name in plain},
             records={int(shard): its for shard, its in kept["records"].items()},
             outputs={name: [_unstaged(p) for p in parts] for name, parts in kept["outputs"].items()},
             diverted={name: [_unstaged(p) for p in parts] for name, parts in kept["diverted"].items()},
+            shown=kept_rows(kept["shown"]),
             relations=kept.get("relations", {}),
             described=kept.get("described", {}),
             measured=kept.get("measured", {}),

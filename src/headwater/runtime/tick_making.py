@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from attrs import frozen
 
 from headwater.errors import StreamError
-from headwater.language.system_views import HEARTBEATS, SYSTEM_VIEWS
+from headwater.language.system_views import SYSTEM_VIEWS, Known
 from headwater.model.delta import Delta
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.runtime.checkpoint import Manifest
@@ -23,7 +23,7 @@ from headwater.runtime.reshard import reshard
 from headwater.runtime.sender import SenderOutput
 from headwater.runtime.stage import Records
 from headwater.runtime.streams import Streams
-from headwater.runtime.system_views import Shown, heartbeat_changes
+from headwater.runtime.system_views import Shown, view_changes
 from headwater.runtime.tick import STEP_BYTES, Tick
 from headwater.runtime.views.metrics import with_counts_of
 
@@ -64,10 +64,9 @@ class TickMaker:
         newest = dict(kept.newest)
         for stream, delta in given.items():
             newest[stream] = max(newest.get(stream, BEGINNING), delta.largest_start())
-        now, shown = streams.wall.stamp(), Shown()
-        if HEARTBEATS.name in self._views_read():
-            changes, shown = heartbeat_changes(streams.times.clock, kept.shown, now)
-            given, told = {**given, HEARTBEATS.name: changes}, {**told, HEARTBEATS.name: now}
+        now = streams.wall.stamp()
+        changes, shown = view_changes(self._views_read(), Known(streams.times.clock, kept.counts), kept.shown, now)
+        given, told = {**given, **changes}, told | dict.fromkeys(changes, now)
         tick = Tick(
             kept.tick + 1,
             self._shards,

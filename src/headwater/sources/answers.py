@@ -14,7 +14,7 @@ import pyarrow as pa
 from headwater.errors import InputError
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.sources.base import Piece, Reader, Split
-from headwater.sources.file_system import file_system, folder_of, is_file
+from headwater.sources.file_names import file_system, folder_of, is_file
 from headwater.state.sealed import ANSWERS, unseal
 
 STABLE = "stable"

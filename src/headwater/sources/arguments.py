@@ -13,18 +13,9 @@ from attrs import frozen
 from headwater.errors import InputError
 from headwater.language.catalog import Connector
 from headwater.language.text import did_you_mean
-from headwater.model.time import MICROSECONDS
+from headwater.model.time import MICROSECONDS, unit_of
 
 Convert = Callable[[Any], Any]
-_SHORT = {
-    "US": "MICROSECOND",
-    "MS": "MILLISECOND",
-    "S": "SECOND",
-    "SEC": "SECOND",
-    "MIN": "MINUTE",
-    "H": "HOUR",
-    "D": "DAY",
-}
 _LENGTH = re.compile(r"\s*(?:INTERVAL\s+)?'?\s*([0-9.]+)\s*'?\s*([A-Za-z]+)\s*", re.IGNORECASE)
 
 
@@ -178,8 +169,7 @@ def duration(value: Any) -> int:
     if value in (0, "0"):
         return 0
     found = _LENGTH.fullmatch(value) if isinstance(value, str) else None
-    word = found[2].upper() if found else ""
-    unit = MICROSECONDS.get(_SHORT.get(word) or _SHORT.get(word.removesuffix("S"), "") or word.removesuffix("S"))
+    unit = MICROSECONDS.get(unit_of(found[2], {"S": "SECOND", "H": "HOUR", "D": "DAY"})) if found else None
     try:
         length = Decimal(found[1]) * unit if found and unit else None
     except InvalidOperation:

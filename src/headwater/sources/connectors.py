@@ -19,7 +19,7 @@ from headwater.sources.arguments import Arguments, Parameter
 from headwater.sources.base import Source
 from headwater.sources.csv_files import CsvFormat
 from headwater.sources.file_formats import FileFormat
-from headwater.sources.file_system import absolute, exists, folder_of, is_file
+from headwater.sources.file_names import absolute, exists, folder_of, is_file
 from headwater.sources.files import FileSource
 from headwater.sources.json_files import JsonFormat
 from headwater.sources.memory import MemorySource, PushedSource

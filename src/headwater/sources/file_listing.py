@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from pyarrow import fs
 
-from headwater.sources.file_system import FoundFile, file_system, folder_of, is_data, list_files, name_matcher
+from headwater.sources.file_names import FoundFile, file_system, folder_of, is_data, list_files, name_matcher
 
 _SETTLED = 2_000_000_000
 """Nanoseconds after which a folder that changes again has another time: file systems count in steps of up to so many."""

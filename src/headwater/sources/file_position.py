@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from headwater.model.time import BEGINNING, INFINITY
-from headwater.sources.file_system import FoundFile
+from headwater.sources.file_names import FoundFile
 from headwater.state.runs import TimeRuns
 from headwater.state.store import FileStore, MemoryStore, Store
 

@@ -19,8 +19,8 @@ from headwater.sources.answers import STABLE, StableReader, stable_point
 from headwater.sources.base import Malformed, Polled, Source, SparkBatch, Split
 from headwater.sources.file_formats import CUT_ROWS, NO_COLUMNS, WHOLE_BYTES, FileFormat
 from headwater.sources.file_listing import Listing
+from headwater.sources.file_names import FoundFile, list_files
 from headwater.sources.file_position import HOUR, FilePosition
-from headwater.sources.file_system import FoundFile, list_files
 from headwater.sources.parquet_batches import parquet_batch
 from headwater.sources.parquet_files import ParquetFormat
 from headwater.sources.parquet_footers import footer_figures

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from headwater.sources.base import Split
 from headwater.sources.file_formats import WHOLE_BYTES
-from headwater.sources.file_system import file_system, open_file, read_range
+from headwater.sources.file_names import file_system, open_file, read_range
 from headwater.sources.text_lines import count_lines
 
 BLOCK_BYTES = 8 << 20

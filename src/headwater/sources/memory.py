@@ -17,7 +17,7 @@ from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
 from headwater.sources.base import Malformed, Piece, Polled, Reader, Source, Split
 from headwater.sources.conform import UnfitError, find_column
-from headwater.sources.file_system import open_file
+from headwater.sources.file_names import open_file
 from headwater.sources.left_out import can_leave_out
 
 _PROMISE, _PARTITION = b"headwater.promise", b"headwater.partition"

@@ -14,7 +14,7 @@ from headwater.model.schema import Schema
 from headwater.sources.base import Piece, Reader, Split
 from headwater.sources.conform import UnfitError, find_columns, missing_columns
 from headwater.sources.file_formats import NO_COLUMNS, FileFormat
-from headwater.sources.file_system import open_file
+from headwater.sources.file_names import open_file
 from headwater.sources.left_out import can_leave_out
 from headwater.sources.malformed import unreadable
 

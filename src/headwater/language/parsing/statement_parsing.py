@@ -10,6 +10,7 @@ from sqlglot.tokens import Token, TokenType
 from headwater.errors import SqlError
 from headwater.language.parsing.create_parsing import KINDS, CreateParser
 from headwater.language.parsing.syntax import AlterQuery, Describe, ExplainStatement, SelectStatement, SetOption, Show
+from headwater.language.system_views import SYSTEM_VIEWS
 from headwater.language.text import closest
 
 _STATEMENTS = ("SELECT", "CREATE", "ALTER", "DROP", "EXPLAIN", "SHOW", "DESCRIBE", "SET")
@@ -23,8 +24,8 @@ _SHOWN = {
     "VIEWS": "VIEWS",
     "QUERIES": "QUERIES",
     "FUNCTIONS": "FUNCTIONS",
-    "HEARTBEATS": "HEARTBEATS",
 }
+"""What SHOW takes besides the names of system views, and what it is called."""
 
 
 class StatementParser(CreateParser):
@@ -145,14 +146,16 @@ class StatementParser(CreateParser):
     def _parse_show_statement(self) -> exp.Expr:
         start = self._prev
         origin = self._prev.text.upper() if self._match_texts(("ALL", "USER", "SYSTEM")) else None
-        allowed = ("FUNCTIONS",) if origin else tuple(_SHOWN)
+        views = map(str.upper, SYSTEM_VIEWS)
+        allowed = ("FUNCTIONS",) if origin else (*_SHOWN, *views)
         if not self._match_texts(allowed):
             if not self._curr:
                 raise self.expected("what to show")
             near = closest(self._curr.text.upper(), allowed, cutoff=0.6)
             hint = f"Did you mean {near}?" if near else f"There are {', '.join(allowed)}."
             raise self.error("UNKNOWN_STATEMENT", f'cannot show "{self._curr.text}"', hint=hint)
-        shown = Show(this=_SHOWN[self._prev.text.upper()], origin=origin)
+        what = self._prev.text.upper()
+        shown = Show(this=_SHOWN.get(what, what), origin=origin)
         if self._match_text_seq("LIKE") or self._match(TokenType.STRING, advance=False):
             if not self._match(TokenType.STRING):
                 raise self.expected("a pattern in quotes")

@@ -1,10 +1,10 @@
-"""SHOW STREAMS and SHOW HEARTBEATS as an engine answers them: with what has come, and how far it is final."""
+"""SHOW STREAMS as an engine answers it: with what has come, and how far it is final."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headwater.language.introspection import SHOW_HEARTBEATS, SHOW_STREAMS, Answer
+from headwater.language.introspection import SHOW_STREAMS, Answer
 from headwater.model.time import INFINITY
 from headwater.runtime.views.progress import late_by_text, moment_text, stream_progress
 
@@ -16,10 +16,6 @@ _NOTHING = ("0", "0", "0", "-", "-")
 
 def with_counts(answer: Answer, picture: Picture) -> Answer:
     """The answer with what only a running engine knows, if it is about streams."""
-    if answer.title == SHOW_HEARTBEATS:
-        clock = picture.clock
-        beats = [beat for stream in sorted(clock.progress) for beat in clock.describe(stream)]
-        return Answer(answer.title, answer.columns, tuple(tuple("" if v is None else str(v) for v in b) for b in beats))
     if answer.title != SHOW_STREAMS:
         return answer
     told = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 
-from headwater.clock.staircase import Step, fire, offer
+from headwater.clock.raises import Step, fire, offer
 
 
 def test_a_staircase_is_the_running_maximum_of_all_offers():
