@@ -13,12 +13,11 @@ SHAPES = [
         """
         Project item, n: "count"
           Union
-            Union
-              Aggregate [item bidder] count=COUNT(*)
+            Aggregate [item bidder] count=COUNT(*)
+              bid
+            Project item, bidder: CAST(NULL AS VARCHAR), count
+              Aggregate [item] count=COUNT(*)
                 bid
-              Project item, bidder: CAST(NULL AS VARCHAR), count
-                Aggregate [item] count=COUNT(*)
-                  bid
             Project item: CAST(NULL AS INTEGER), bidder: CAST(NULL AS VARCHAR), count
               Aggregate [] count=COUNT(*)
                 bid
@@ -30,15 +29,14 @@ SHAPES = [
         """
         Project item, bidder, s: "sum", g: "grouping"
           Union
-            Union
-              Project item, bidder, sum, grouping: CAST(0 AS TINYINT)
-                Aggregate [item bidder] sum=SUM(expression)
-                  Project item, bidder, expression: "price" + 1
-                    bid
-              Project item: CAST(NULL AS INTEGER), bidder, sum, grouping: CAST(1 AS TINYINT)
-                Aggregate [bidder] sum=SUM(expression)
-                  Project item, bidder, expression: "price" + 1
-                    bid
+            Project item, bidder, sum, grouping: CAST(0 AS TINYINT)
+              Aggregate [item bidder] sum=SUM(expression)
+                Project item, bidder, expression: "price" + 1
+                  bid
+            Project item: CAST(NULL AS INTEGER), bidder, sum, grouping: CAST(1 AS TINYINT)
+              Aggregate [bidder] sum=SUM(expression)
+                Project item, bidder, expression: "price" + 1
+                  bid
             Project item: CAST(NULL AS INTEGER), bidder: CAST(NULL AS VARCHAR), sum, grouping: CAST(1 AS TINYINT)
               Aggregate [] sum=SUM(expression)
                 Project item, bidder, expression: "price" + 1

@@ -16,6 +16,8 @@ from attrs import evolve, frozen
 from sqlglot import exp
 
 from headwater.algebra.nodes import Distinct, Plan, Source
+from headwater.algebra.nodes.base import Leaf
+from headwater.algebra.time_properties import NO_ROW_TIMES, RowTimes
 from headwater.language.rendering import Template
 from headwater.language.scope import Bound, Column, NameSource, Relation, Scope, project, reference
 from headwater.model.schema import Field, Schema
@@ -25,14 +27,19 @@ Lift = Callable[[Bound], Bound]
 
 
 @frozen(eq=False)
-class Domain(Plan):
-    """Stands for the different values of outer columns; never leaves the binder."""
+class Domain(Leaf):
+    """Stands for the different values of outer columns; never leaves the binder, so it has no text."""
 
     columns: Schema
 
-    @property
-    def schema(self) -> Schema:
+    def _schema(self) -> Schema:
         return self.columns
+
+    def row_times(self, inputs: Sequence[RowTimes]) -> RowTimes:
+        return NO_ROW_TIMES
+
+    def at_instants(self, inputs: Sequence[bool]) -> bool:
+        return False
 
 
 @frozen(eq=False)
