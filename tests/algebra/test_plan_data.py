@@ -60,7 +60,9 @@ def test_an_identity_is_of_what_is_computed():
     assert identity(parse_plan(text.replace("> 2", "> 3")), {}) != identity(plan, {})
 
 
-@pytest.mark.parametrize("text", ["", "[", "[]", '[{"node": "os.system"}]', '[{"input": 3}]', '[{"node": "Filter", "by": 1}]'])
+@pytest.mark.parametrize(
+    "text", ["", "[", "[]", '[{"node": "os.system"}]', '[{"input": 3}]', '[{"node": "Filter", "by": 1}]']
+)
 def test_what_is_none_of_ours_is_refused(text: str):
     with pytest.raises(StateError, match="NOT_OUR_DATA"):
         from_json(text)

@@ -107,8 +107,8 @@ NODES: list[tuple[str, n.Plan]] = [
     ),
     ('project "x" BIGINT = CAST("x" AS BIGINT)', n.Project(S, (("x", scalar('"x"', "BIGINT", "x")),))),
     (
-        'project "l" ARRAY<BOOLEAN> = ARRAY("x" < 1, "k" > 2), "d" DECIMAL(10,2) = CAST("x" AS DECIMAL(10,2)), "b" BOOLEAN = '
-        '"x" >= "k"',
+        'project "l" ARRAY<BOOLEAN> = ARRAY("x" < 1, "k" > 2), "d" DECIMAL(10,2) = CAST("x" AS DECIMAL(10,2)), "b" BOOLEAN '
+        '= "x" >= "k"',
         n.Project(
             S,
             (

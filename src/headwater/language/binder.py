@@ -57,9 +57,9 @@ def bind_script(
 
     ``running``: queries that run already; ``awaited``: the names of those that a checkpoint has and that do not run yet.
 
-    >>> script = bind_script("CREATE STREAM s (x INT); SELECT x + 1 AS y FROM s WHERE x > 2")
-    >>> script.result.plan.expressions[0]
-    ('y', Scalar(sql='"x" + 1', type=DataType(int32), columns=('x',), functions=()))
+    >>> script = bind_script("CREATE STREAM s (x INT); SELECT x AS y FROM s WHERE x > 2")
+    >>> script.result.plan.expressions
+    (('y', Column(name='x', type=DataType(int32))),)
     """
     binder = _ScriptBinder(text, Catalog() if catalog is None else catalog, settings or Settings(), running, awaited)
     with deep_recursion():

@@ -11,7 +11,7 @@ from attrs import Factory, define
 
 from headwater.model.schema import Schema
 from headwater.model.time import MICROSECONDS
-from headwater.sources.file_system import FoundFile
+from headwater.sources.file_names import FoundFile
 from headwater.sources.parquet_files import read_metadata
 
 _FILES = 8

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from headwater.algebra.nodes import Distinct, Plan, Source
 from headwater.algebra.nodes.base import Leaf
-from headwater.algebra.time_properties import RowTimes
+from headwater.algebra.time_properties import NO_ROW_TIMES, RowTimes
 from headwater.expressions import nodes
 from headwater.language.predicates import struct, test
 from headwater.language.scope import Bound, Column, NameSource, Relation, Scope, project, reference
@@ -28,16 +28,15 @@ Lift = Callable[[Bound], Bound]
 
 @frozen(eq=False)
 class Domain(Leaf):
-    """Stands for the different values of outer columns; never leaves the binder."""
+    """Stands for the different values of outer columns; never leaves the binder, so it has no text."""
 
     columns: Schema
 
-    @property
-    def schema(self) -> Schema:
+    def _schema(self) -> Schema:
         return self.columns
 
     def row_times(self, inputs: Sequence[RowTimes]) -> RowTimes:
-        return RowTimes()
+        return NO_ROW_TIMES
 
     def at_instants(self, inputs: Sequence[bool]) -> bool:
         return False
