@@ -56,6 +56,16 @@ SHAPES = [
                 bid
         """,
     ),
+    (  # a key is found in a longer conjunction, and a constant key is no unit
+        "SELECT item > 1 AND price > 2 AND bidder = 'MONTH' AS v, date_trunc('month', CAST(bidder AS TIMESTAMP)) AS m "
+        "FROM bid GROUP BY item > 1 AND price > 2, bidder, 'MONTH'",
+        """
+        Project v: "expression" AND "bidder" = 'MONTH', m: DATE_TRUNC('MONTH', CAST("bidder" AS TIMESTAMP))
+          Distinct
+            Project expression: "item" > 1 AND "price" > 2, bidder, expression_2: 'MONTH'
+              bid
+        """,
+    ),
     (
         "SELECT item, upper(bidder) AS b, MAX(price) FROM bid GROUP BY ALL",
         """

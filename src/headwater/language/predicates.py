@@ -1,4 +1,4 @@
-"""Expressions that the binder puts together itself: comparisons, connectives, tests for NULL, structs."""
+"""Expressions that the binder puts together itself: comparisons, connectives, tests for NULL, constants, structs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 from attrs import evolve
 
-from headwater.expressions.nodes import Call, Expression, Literal
+from headwater.expressions.nodes import Call, Cast, Expression, Literal
 from headwater.language.scope import Bound
 
 
@@ -65,6 +65,14 @@ def is_null(bound: Bound) -> Bound:
 def is_there(bound: Bound) -> Bound:
     """Not NULL."""
     return negated(is_null(bound))
+
+
+def null(type_: pa.DataType) -> Cast:
+    return Cast(Literal(None, pa.null()), type_)
+
+
+def whole_number(value: int, type_: pa.DataType) -> Cast:
+    return Cast(Literal(str(value), pa.int32() if value < 2**31 else pa.int64()), type_)
 
 
 def struct(fields: Mapping[str, Expression]) -> Call:

@@ -11,10 +11,11 @@ from sqlglot import exp
 from headwater.algebra.nodes import Aggregate, AggregateCall, Distinct, Plan, Union
 from headwater.errors import SqlError
 from headwater.expressions import nodes
-from headwater.expressions.nodes import Call, Case, Cast, Expression, Literal
+from headwater.expressions.nodes import Call, Case, Expression, Literal
 from headwater.expressions.rewrite import can_fail, rewritten
 from headwater.language.expressions import ExpressionBinder, Hook
 from headwater.language.functions.user_functions import find_aggregate_function, is_aggregate
+from headwater.language.predicates import null, whole_number
 from headwater.language.relations.joins import with_columns
 from headwater.language.scope import Bound, Column, Item, NameSource, Relation, Scope, project, reference
 from headwater.language.select.aggregate_arguments import AggregateArguments, typed_null
@@ -214,13 +215,13 @@ class Grouping:
         if not calls:
             groups = Distinct(project(plan, [(k, reference(plan.schema.field(k))) for k in keys]))
         columns: list[tuple[str, Expression]] = [
-            (name, reference(self._results[name]) if name in keys else _null(self._results[name].type))
+            (name, reference(self._results[name]) if name in keys else null(self._results[name].type))
             for name in key_names
         ]
         columns += [(c.output, nodes.Column(c.output, c.type)) for c in calls]
         for chosen, column in self._indicators.items():
             bits = int("".join("0" if i in numbers else "1" for i in chosen), 2)
-            columns.append((column.internal, _number(bits, column.type)))
+            columns.append((column.internal, whole_number(bits, column.type)))
         return project(groups, columns)
 
     @property
@@ -293,14 +294,6 @@ def _with_run(part: Call, key: Call, column: Expression) -> Call:
     assert place is not None
     rest = part.arguments[place + len(key.arguments) :]
     return part.with_arguments((*part.arguments[:place], column, *rest))
-
-
-def _number(value: int, type_: pa.DataType) -> Expression:
-    return Cast(Literal(str(value), pa.int32() if value < 2**31 else pa.int64()), type_)
-
-
-def _null(type_: pa.DataType) -> Expression:
-    return Cast(Literal(None, pa.null()), type_)
 
 
 def _where(condition: Bound, argument: Bound) -> Bound:

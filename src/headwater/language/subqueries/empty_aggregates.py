@@ -17,8 +17,9 @@ from sqlglot import exp
 
 from headwater.algebra.nodes import Constant, JoinKind
 from headwater.expressions import nodes
-from headwater.expressions.nodes import Call, Cast, Expression, Literal
+from headwater.expressions.nodes import Call, Expression, Literal
 from headwater.expressions.rewrite import is_call, over
+from headwater.language.predicates import null, whole_number
 from headwater.language.relations.internal_windows import is_internal
 from headwater.language.relations.joins import join
 from headwater.language.scope import Bound, Column, NameSource, Relation, project, reference
@@ -133,16 +134,8 @@ def _is_null_of_nothing(output: Bound, results: Mapping[str, Column]) -> bool:
 
 def _of_nothing(output: Bound, results: Mapping[str, Column]) -> Bound:
     """A COUNT, which is never NULL, is 0; any other aggregate is NULL."""
-    values = {name: _null(c.type) if c.nullable else _zero(c.type) for name, c in results.items()}
+    values = {name: null(c.type) if c.nullable else whole_number(0, c.type) for name, c in results.items()}
     return evolve(output, expression=over(output.expression, values))
-
-
-def _zero(type_: pa.DataType) -> Expression:
-    return Cast(Literal("0", pa.int32()), type_)
-
-
-def _null(type_: pa.DataType) -> Expression:
-    return Cast(Literal(None, pa.null()), type_)
 
 
 def with_a_row(
@@ -169,6 +162,6 @@ def with_a_row(
         elif column.nullable:
             shown.append((field.name, reference(column)))
         else:
-            counted = (nodes.Column(field.name, column.type), _zero(column.type))
+            counted = (nodes.Column(field.name, column.type), whole_number(0, column.type))
             shown.append((field.name, Call("coalesce", counted, column.type)))
     return groups.over(project(joined.plan, shown))
