@@ -7,19 +7,23 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, count
 
 from headwater.algebra.nodes import Plan, Source
+from headwater.algebra.plan_data import from_json
 from headwater.backends.local import LocalBackend
 from headwater.backends.spark.native_parts import SparkRows
 from headwater.clock.guarantees import notices_of_query
+from headwater.errors import StateError
 from headwater.language.catalog import Catalog, Derived
 from headwater.language.introspection import Explain
 from headwater.language.system_views import have_unit
 from headwater.optimizer.cost import Statistics
+from headwater.optimizer.physical.native_parts import Marked, mark
 from headwater.optimizer.plan_query import plan_query
 from headwater.query import Query, Run
 from headwater.runtime.core import Core
 from headwater.runtime.deployment import Running
 from headwater.runtime.inputs import Inputs
 from headwater.runtime.known_statistics import known_statistics
+from headwater.runtime.plan_keys import plan_key
 from headwater.runtime.when_shown import notices_of_form
 from headwater.sinks.base import Output, Sink
 
@@ -41,13 +45,16 @@ class Runs:
         sink.spark = self._backend.spark
         name = name or (query.name if query.named else self._free_name(query.name, catalog))
         known, native = self._known(query.plan, name, catalog), SparkRows(self._backend.row_streams(self._inputs))
-        made = plan_query(query.plan, query.settings, statistics=known, native=native)
+        written = plan_key(query.plan, {})
+        made = self._kept_plan(name, written, native)
+        if made is None:
+            made = plan_query(query.plan, query.settings, statistics=known, native=native)
         plan = made.plan
         with self._inputs.loop.held():
             form, timestamps = query.form_in(sink), have_unit(catalog, streams_read(plan))
             output = Output(name, plan.schema, query.speculative, timestamps, emission=form)
             running = Running(name, plan, sink, output, since=0, consistency=query.consistency)
-            running.parts, running.statistics = made.parts, known
+            running.parts, running.statistics, running.written = made.parts, known, written
             self._core.queries.start(running)
             self._inputs.start(plan, catalog)
             run = self.by_name[name] = Run(query, running, self._core, stop=lambda: self.drop(name))
@@ -66,6 +73,18 @@ class Runs:
                 run.remember()
             self._core.queries.stop(name)
             self._inputs.stop_unused()
+
+    def _kept_plan(self, name: str, written: str, native: SparkRows) -> Marked | None:
+        """The plan with which the checkpoint has the query, if that was written as it is now: it goes on with its state,
+        though a newer version of the package might plan it otherwise."""
+        kept = self._core.manifest.queries.get(name)
+        if kept is None or not kept.get("plan") or kept.get("written") != written:
+            return None
+        try:
+            plan = from_json(kept["plan"])
+        except StateError:  # of a version that had other nodes
+            return None
+        return Marked(plan, mark(plan, native).parts)
 
     def known_statistics(self, request: Explain, catalog: Catalog) -> Statistics:
         """What the plan of an EXPLAIN is made with."""

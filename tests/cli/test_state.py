@@ -48,7 +48,7 @@ def state(command: Callable, checkpoint: Path) -> dict:
 
 def test_it_tells_streams_queries_and_operators(command: Callable, checkpoint: Path):
     found = state(command, checkpoint)
-    assert [found[what] for what in ("format", "tick", "shards", "manifests")] == [3, 5, 2, [3, 4, 5]]
+    assert [found[what] for what in ("format", "tick", "shards", "manifests")] == [4, 5, 2, [3, 4, 5]]
     (bid,) = [s for s in found["streams"] if s["stream"] == "bid"]
     assert [bid[what] for what in ("rows", "late", "malformed", "newest", "frontier")] == [20, 1, 0, 20, 18]
     assert [(q["query"], q["consistency"], q["since"]) for q in found["queries"]] == [
@@ -72,7 +72,7 @@ def test_its_figures_are_those_of_the_segments(command: Callable, checkpoint: Pa
 
 def test_the_table_says_the_same(command: Callable, checkpoint: Path):
     text = command("state", checkpoint).out
-    assert f"checkpoint {checkpoint} (format 3): tick 5, 2 shards, manifests 3 to 5 kept, state " in text
+    assert f"checkpoint {checkpoint} (format 4): tick 5, 2 shards, manifests 3 to 5 kept, state " in text
     lines = [line.split() for line in text.splitlines()]
     assert ["bid", "20", "1", "0", "20", "18", "-"] in lines
     assert ["counts", "strong", "0"] in [line[:3] for line in lines]
@@ -107,11 +107,11 @@ def test_another_format(command: Callable, checkpoint: Path):
     outcome = command("state", checkpoint)
     assert outcome.status == 2
     assert outcome.err.startswith(
-        f'STATE_VERSION: the checkpoint "{checkpoint}" has format 99, and this version reads 3'
+        f'STATE_VERSION: the checkpoint "{checkpoint}" has format 99, and this version reads 4'
     )
 
 
-@pytest.mark.parametrize("text", ["{", '{"format": 3}', '{"format": 3, "tick": 5, "shards": 2, "records": []}', "[]"])
+@pytest.mark.parametrize("text", ["{", '{"format": 4}', '{"format": 4, "tick": 5, "shards": 2, "records": []}', "[]"])
 def test_a_damaged_manifest(command: Callable, checkpoint: Path, text: str):
     (checkpoint / "manifests" / "000000000005.json").write_text(text)
     outcome = command("state", checkpoint)

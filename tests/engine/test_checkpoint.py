@@ -143,14 +143,14 @@ def test_a_format_of_another_version(tmp_path: Path):
     kept = unseal(path.read_bytes())
     for version, data in [(99, seal({**kept, "format": 99})), (2, json.dumps({**kept, "format": 2}).encode())]:
         path.write_bytes(data)  # the formats before 3 had no checksum
-        told = f"STATE_VERSION: the checkpoint .* has format {version}, and this version reads 3"
+        told = f"STATE_VERSION: the checkpoint .* has format {version}, and this version reads 4"
         with pytest.raises(StateError, match=told):
             open_market(tmp_path)
 
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b'{"format": 1, "tick"', b"[]", b'{"format": 3}', seal({"format": 3, "tick": "x"}), b"\xff\xfe\x00"],
+    [b"", b'{"format": 1, "tick"', b"[]", b'{"format": 4}', seal({"format": 4, "tick": "x"}), b"\xff\xfe\x00"],
 )
 def test_a_damaged_manifest_is_named(content: bytes, tmp_path: Path):
     run_market(tmp_path, steps=1, end=False)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from headwater.algebra import nodes as n
-from headwater.backends.spark.native_parts import NativePart, is_row_wise
+from headwater.backends.spark.native_parts import SPARK, NativePart
 from headwater.backends.spark.native_rows import native_rows
 from headwater.backends.spark.native_slices import Slices, can_pre_aggregate, sliced_rows
 from headwater.clock.seen import Seen
@@ -23,6 +23,7 @@ from headwater.language.time_clauses import LatePolicy
 from headwater.model.delta import Delta
 from headwater.model.schema import Field, Schema
 from headwater.model.time import BEGINNING, INFINITY, MICROSECONDS
+from headwater.optimizer.physical.native_parts import is_row_wise
 from headwater.runtime.reading import together
 from headwater.sources.base import Piece
 from headwater.sources.intake import Intake, Taken
@@ -156,7 +157,7 @@ def drawn(seed: int, kind: str, partition: str | None) -> tuple[Intake, n.Plan, 
     policy = dice.choice([LatePolicy.DIVERT, LatePolicy.DROP, LatePolicy.ADJUST])
     intake = Intake("t", schema, "at", partition=partition, bad="divert", late=policy)
     source = n.Source("t", schema, chronons=True, revisable=False)
-    assert is_row_wise(source, ["t"])
+    assert is_row_wise(source, SPARK, ["t"])
     return intake, source, frontier, batch_of(dice, kind, frontier)
 
 

@@ -22,6 +22,7 @@ from pyspark.errors import PySparkException
 
 from headwater.errors import SqlError
 from headwater.expressions.connection import _SETTINGS, connection, register
+from headwater.expressions.duckdb import to_duckdb
 from headwater.expressions.user_functions import Registry
 from headwater.language.binder import bind_script
 from headwater.language.functions.registry import SCALARS, SPECIAL_FORMS
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headwater.algebra.nodes import Scalar
+    from headwater.expressions.nodes import Expression
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -55,7 +56,7 @@ class Computed:
 # -- ours -------------------------------------------------------------------------------------------------------------
 
 
-def bound(call: str) -> Scalar | None:
+def bound(call: str) -> Expression | None:
     try:
         plan = bind_script(f"CREATE STREAM q ({DECLARED}); SELECT {call} AS c FROM q").result.plan
     except SqlError:
@@ -63,12 +64,12 @@ def bound(call: str) -> Scalar | None:
     return plan.expressions[0][1]
 
 
-def ours(scalar: Scalar, data: pa.Table) -> Computed:
+def ours(scalar: Expression, data: pa.Table) -> Computed:
     """All rows at once as a query computes them; where some are refused, which."""
     given = data.select(list(scalar.columns) or ["b"])
     register(scalar.functions)
     try:
-        computed = connection().from_arrow(given).project(f"{scalar.sql} AS v").to_arrow_table().column(0)
+        computed = connection().from_arrow(given).project(f"{to_duckdb(scalar)} AS v").to_arrow_table().column(0)
         return Computed(scalar.type, plain(computed.combine_chunks().cast(scalar.type)))
     except duckdb.Error:
         patient = _one_by_one()
@@ -78,10 +79,10 @@ def ours(scalar: Scalar, data: pa.Table) -> Computed:
         return Computed(scalar.type, values)
 
 
-def _each(patient: duckdb.DuckDBPyConnection, scalar: Scalar, given: pa.Table) -> list[Any]:
+def _each(patient: duckdb.DuckDBPyConnection, scalar: Expression, given: pa.Table) -> list[Any]:
     """What is refused even in TRY is halved."""
     try:
-        tried = patient.from_arrow(given).project(f"TRY({{'v': {scalar.sql}}}) AS v").to_arrow_table().column(0)
+        tried = patient.from_arrow(given).project(f"TRY({{'v': {to_duckdb(scalar)}}}) AS v").to_arrow_table().column(0)
         return taken(tried.combine_chunks(), scalar.type)
     except duckdb.Error:
         half = len(given) // 2

@@ -202,6 +202,10 @@ def _run(
     drop: Annotated[
         list[str] | None, typer.Option("--drop", help="Give up this query of the checkpoint; may come repeatedly.")
     ] = None,
+    restart_query: Annotated[
+        list[str] | None,
+        typer.Option("--restart-query", help="Begin this query of the checkpoint anew; may come repeatedly."),
+    ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Say every ten seconds how it goes.")] = False,
     python_functions: PythonFunctions = True,
 ) -> None:
@@ -227,6 +231,7 @@ def _run(
         shards=shards,
         master=master,
         drop=tuple(drop or ()),
+        restart=tuple(restart_query or ()),
         verbose=verbose,
         python_functions=python_functions,
     )

@@ -48,6 +48,7 @@ class Options:
     shards: int | None = None
     master: str | None = None
     drop: tuple[str, ...] = ()
+    restart: tuple[str, ...] = ()
     verbose: bool = False
     python_functions: bool = True
 
@@ -128,11 +129,11 @@ def _run(engine: Engine, text: str, options: Options, make_sink: Callable[[str],
 
 def _start(engine: Engine, queries: tuple[Query, ...], options: Options, make_sink: Callable[[str], Sink]) -> None:
     with engine.held():
-        for name in options.drop:
+        for name in dict.fromkeys((*options.drop, *options.restart)):
             if name not in engine.awaited:
                 raise InputError(
                     "UNKNOWN_QUERY",
-                    f'the checkpoint has no query "{name}" to drop',
+                    f'the checkpoint has no query "{name}" to {"drop" if name in options.drop else "restart"}',
                     hint=f"It has {', '.join(engine.awaited)}." if engine.awaited else "",
                 )
             engine.drop(name)

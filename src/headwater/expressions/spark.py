@@ -275,6 +275,24 @@ def _field(struct: Expression, name: str) -> str:
     return f"{_text(struct)}.{quoted(name)}"
 
 
+def _null_if(call: Call) -> str:
+    value, other = call.arguments
+    return f"CASE WHEN {_compared('=', value, other)} THEN NULL ELSE {_as(value, call.type)} END"
+
+
+def _round(call: Call) -> str:
+    """Of a DECIMAL, to as many digits as a constant says, halves away from 0; an integer is round already."""
+    value, *more = call.arguments
+    digits = more[0].value if more and isinstance(more[0], Literal) else 0 if not more else None
+    if not isinstance(digits, int) or digits < 0:
+        raise NotNativeError("round")
+    if value.type in _INTEGERS and call.type == value.type:
+        return _text(value)
+    if not pa.types.is_decimal(value.type) or not pa.types.is_decimal(call.type):
+        raise NotNativeError("round")
+    return f"CAST(round({_text(value)}, {digits}) AS {spark_type(call.type)})"
+
+
 def _call(call: Call) -> str:
     text = FUNCTIONS[call.name].spark_text(call.arguments)
     if not text:
@@ -287,10 +305,11 @@ def _call(call: Call) -> str:
 def _arguments(call: Call) -> Sequence[str]:
     """Those that go together in the type of the result; places and numbers of letters as INTs."""
     alike = FUNCTIONS[call.name].alike
-    if alike is None or pa.types.is_list(call.type):
+    if alike is None:
         return [_text(a) for a in call.arguments]
+    type_ = call.type.value_type if pa.types.is_list(call.type) else call.type
     first = [_text(a) for a in call.arguments[:alike]]
-    return [*first, *(_as(a, call.type) for a in call.arguments[alike:])]
+    return [*first, *(_as(a, type_) for a in call.arguments[alike:])]
 
 
 _OPERATORS: dict[str, Callable[[Call], str]] = {
@@ -310,4 +329,6 @@ _OPERATORS: dict[str, Callable[[Call], str]] = {
     **dict.fromkeys(("&", "|", "^"), _bits),
     "~": _complement,
     "||": _joined_text,
+    "nullif": _null_if,
+    "round": _round,
 }

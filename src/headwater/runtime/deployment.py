@@ -56,6 +56,8 @@ class Running:
     """The levels of consistency that it had before, and until when."""
     parts: tuple[Plan, ...] = ()
     """The parts of its plan that need not be left to Python, where its rows come from elsewhere."""
+    written: str = ""
+    """A name for the query as it was written, before it was planned."""
     statistics: Statistics = Factory(Statistics)
     """What was known of its streams when its plan was made: with the same it is made again."""
 
@@ -81,7 +83,8 @@ class Running:
         about |= {"level": self.level.to_manifest(), "lineage": self.lineage}
         about |= {"asked": (self.asked or self.level).to_manifest()}
         about |= {"emission": self.output.emission.to_manifest()}
-        about |= {"reads": self.reads, "plan": self.plan_text, "statistics": self.statistics.to_manifest()}
+        about |= {"reads": self.reads, "plan": self.plan_text, "written": self.written}
+        about |= {"statistics": self.statistics.to_manifest()}
         return {"key": key, "since": self.since, "frontier": self.frontier, "closed": self.closed} | about
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from attrs import evolve
+from attrs import astuple, evolve
 
 from headwater.algebra import nodes as n
 from headwater.algebra.plan_data import identity
@@ -17,6 +17,7 @@ from headwater.errors import InputError
 from headwater.expressions.rewrite import column
 from headwater.model.schema import Schema
 from headwater.model.types import sql_name
+from headwater.optimizer.labels import is_timed
 
 _BETWEEN = (n.Filter, n.TimeWindow, n.Granularity, n.HopWindow)
 """Operators that remember nothing, and hand on the columns of their input."""
@@ -59,8 +60,31 @@ def another_query(
         "QUERY_CHANGED",
         f'query "{name}" is not the one that the checkpoint has under this name, so it cannot go on with its state',
         detail=" ".join([*told, why] if why else told) or same,
-        hint=f'{back} it under another name, or give the old one up first: engine.drop("{name}"); or use a new checkpoint.',
+        hint=f"{back} it under another name, or begin it anew under this one: --restart-query {name}, or in Python "
+        f'engine.drop("{name}") before it starts; or use a new checkpoint.',
     )
+
+
+def first_difference(before: n.Plan, after: n.Plan) -> str:
+    """Where two plans part, from the answers down to the streams, as people would say it; nothing if they do not."""
+    waiting = [(before, after)]
+    while waiting:
+        old, new = waiting.pop(0)
+        if type(old) is not type(new) or _own(old) != _own(new):
+            timed = is_timed(old) or is_timed(new)
+            texts = old.label(timed=timed), new.label(timed=timed)
+            return f'Where it had "{texts[0]}", it has "{texts[1]}" now.' if texts[0] != texts[1] else ""
+        waiting += zip(old.inputs, new.inputs, strict=False)
+    return ""
+
+
+def _own(plan: n.Plan) -> list[object]:
+    """What it is besides its inputs."""
+    return [value for value in astuple(plan, recurse=False) if not _has_plans(value)]
+
+
+def _has_plans(value: object) -> bool:
+    return isinstance(value, n.Plan) or (isinstance(value, tuple) and bool(value) and isinstance(value[0], n.Plan))
 
 
 def another_relation(stream: str, now: Schema, before: Schema) -> InputError:

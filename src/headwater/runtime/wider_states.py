@@ -23,6 +23,7 @@ from headwater.operators.tables.repair import RepairOperator
 from headwater.operators.tables.standing_rows import HandOverOperator, Standing
 from headwater.runtime.deployment import Running, graph_if, root_key
 from headwater.runtime.graph import Graph, Node
+from headwater.runtime.plan_keys import first_difference
 from headwater.runtime.stage import Record, Records, owner_of
 from headwater.runtime.wider_plan import UnlikeError, check_wider
 from headwater.state.retyped import KeptTypes, with_types
@@ -45,7 +46,7 @@ def graphs_of(query: Running, kept: Mapping[str, Any]) -> tuple[Graph | None, Gr
         was = graph_if(evolve(query, plan=before))
         check_followers(was, now)
     except UnlikeError as problem:
-        return None, now, str(problem) or _in_general(query, kept)
+        return None, now, str(problem) or _in_general(query, kept) or first_difference(before, query.plan)
     except StateError:  # of another version of the package
         return None, now, ""
     return was if root_key(was, query.name) == kept["key"] else None, now, ""

@@ -18,7 +18,7 @@ def _struct(arguments: Sequence[Expression]) -> str:
 
 
 ARRAYS: dict[str, Function] = {
-    "array": Function(1, MANY, "LIST_VALUE({args})", alike=0),
+    "array": Function(1, MANY, "LIST_VALUE({args})", alike=0, spark="array({args})"),
     "array_append": Function(2, 2, "CASE WHEN {0} IS NOT NULL THEN LIST_APPEND({args}) END", takes=("array", "item")),
     "array_compact": Function(1, 1, "LIST_FILTER({0}, lambda item: item IS NOT NULL)", takes=("array",)),
     # NULL where the item is not found but may hide behind a NULL.

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pyarrow as pa
+
 from headwater.expressions.functions.operators import remainder
 from headwater.expressions.functions.record import Function, Texts
 from headwater.expressions.nodes import Expression
@@ -17,6 +19,29 @@ _WHOLE = (
     "WHEN {0} <= -9223372036854775808 THEN (-9223372036854775807 - 1) ELSE CAST(%s({0}) AS BIGINT) END"
 )
 """A DOUBLE as a BIGINT: what does not fit stops at the end, as in Java."""
+
+_SPARK_WHOLE = (
+    "CASE WHEN isnan({0}) THEN 0L WHEN {0} >= 9.223372036854775807E18D THEN 9223372036854775807L "
+    "WHEN {0} <= -9.223372036854775808E18D THEN CAST('-9223372036854775808' AS BIGINT) ELSE %s({0}) END"
+)
+
+
+def _of_float(text: str) -> str:
+    return text.replace("{0}", "CAST({0} AS DOUBLE)")
+
+
+_SPARK_BIT = (
+    "CAST(CASE WHEN {1} BETWEEN 0 AND 63 THEN shiftright(CAST({0} AS BIGINT), {1}) "
+    "WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN 0L END & 1L AS TINYINT)"
+)
+
+
+def _spark_positive_remainder(arguments: Sequence[Expression]) -> str:
+    if not all(pa.types.is_integer(a.type) or pa.types.is_float64(a.type) for a in arguments):
+        return ""
+    rest = "({0} % nullif({1}, 0))"
+    return f"CASE WHEN {rest} < 0 THEN (({rest} + {{1}}) % nullif({{1}}, 0)) ELSE {rest} END"
+
 
 _WHOLES = {"": "CAST({0} AS BIGINT)", "bigint": "({0})"}
 
@@ -73,7 +98,12 @@ NUMBERS: dict[str, Function] = {
         1, 1, "CAST(BIT_COUNT(CAST({0} AS BIGINT)) AS INTEGER)", takes=("bits",), spark="bit_count({args})"
     ),
     "bit_get": Function(
-        2, 2, "CAST((CAST({0} AS BIGINT) >> {1}) & 1 AS TINYINT)", takes=("integer", "int"), also=("getbit",)
+        2,
+        2,
+        "CAST((CAST({0} AS BIGINT) >> {1}) & 1 AS TINYINT)",
+        takes=("integer", "int"),
+        also=("getbit",),
+        spark=_SPARK_BIT,
     ),
     "bround": Function(
         1, 2, {"": "ROUND_EVEN({0}, 0) ; ROUND_EVEN({args})", **_rounded("ROUND_EVEN")}, takes=("number", "digits")
@@ -85,7 +115,12 @@ NUMBERS: dict[str, Function] = {
         {**_WHOLES, "real": _WHOLE % "CEIL", "decimal": "CEIL({0})"},
         takes=("number",),
         also=("ceiling",),
-        spark={"": "ceil({0})", "float": "", "decimal": ""},
+        spark={
+            "": "ceil({0})",
+            "real": _SPARK_WHOLE % "ceil",
+            "float": _of_float(_SPARK_WHOLE % "ceil"),
+            "decimal": "",
+        },
     ),
     "cos": Function(1, 1, "COS({0})", takes=("double",)),
     "cosh": Function(1, 1, "COSH({0})", takes=("double",)),
@@ -102,7 +137,12 @@ NUMBERS: dict[str, Function] = {
         1,
         {**_WHOLES, "real": _WHOLE % "FLOOR", "decimal": "FLOOR({0})"},
         takes=("number",),
-        spark={"": "floor({0})", "float": "", "decimal": ""},
+        spark={
+            "": "floor({0})",
+            "real": _SPARK_WHOLE % "floor",
+            "float": _of_float(_SPARK_WHOLE % "floor"),
+            "decimal": "",
+        },
     ),
     "isnan": Function(1, 1, "COALESCE(ISNAN({0}), FALSE)", takes=("real",), spark="isnan({args})"),
     "ln": Function(1, 1, "CASE WHEN {0} > 0 THEN LN({0}) END", takes=("double",)),
@@ -119,7 +159,7 @@ NUMBERS: dict[str, Function] = {
     ),
     "negative": Function(1, 1, "(-{0})", takes=("number",)),
     "pi": Function(0, 0, "PI()", spark="pi({args})"),
-    "pmod": Function(2, 2, _positive_remainder),
+    "pmod": Function(2, 2, _positive_remainder, spark=_spark_positive_remainder),
     "power": Function(2, 2, _POWER, takes=("double", "double"), also=("pow",)),
     "radians": Function(1, 1, "RADIANS({0})", takes=("double",), spark="({0} * 0.017453292519943295D)"),
     "rint": Function(1, 1, "ROUND_EVEN({0}, 0)", takes=("double",), spark="rint({args})"),

@@ -20,6 +20,16 @@ _BASE64 = "REGEXP_REPLACE({0}, '[^A-Za-z0-9+/]', '', 'g')"
 """Other signs are passed over, and the end may be missing, as in Java's MIME decoder."""
 
 
+def _spark_overlaid(length: str) -> str:
+    rest = f"CAST({{2}} AS BIGINT) + {length}"
+    begin = f"CAST(least(greatest(CASE WHEN {rest} = 0 THEN 1L ELSE {rest} END, -2147483647L), 2147483647L) AS INT)"
+    kept = "CAST(greatest(CAST({2} AS BIGINT) - 1L, 0L) AS INT)"
+    return f"concat(left({{0}}, {kept}), {{1}}, substring({{0}}, {begin}))"
+
+
+_SPARK_OVERLAID = f"{_spark_overlaid('char_length({1})')} ; {_spark_overlaid('{3}')}"
+
+
 def _joined_by_spark(arguments: Sequence[Expression]) -> str:
     return "concat_ws({args})" if all(pa.types.is_string(a.type) for a in arguments) else ""
 
@@ -58,6 +68,7 @@ STRINGS: dict[str, Function] = {
         takes=("int",),
         joined=1,
         of_null=True,
+        spark="CASE WHEN {0} > 0 THEN get(array({rest}), {0} - 1) END",
     ),
     "endswith": Function(2, 2, "ENDS_WITH({args})", spark="endswith({args})"),
     "find_in_set": Function(
@@ -90,7 +101,7 @@ STRINGS: dict[str, Function] = {
         "ELSE INSTR(SUBSTRING({1}, {2}), {0}) + {2} - 1 END AS INTEGER)",
         takes=("string", "string", "int"),
         of_null=True,
-        spark="locate({args}) ; ",
+        spark="locate({args})",
     ),
     "lower": Function(1, 1, "LOWER({0})", also=("lcase",)),
     "lpad": Function(
@@ -114,6 +125,7 @@ STRINGS: dict[str, Function] = {
         4,
         f"({_OVERLAID % ('LENGTH({1})', 'LENGTH({1})')}) ; ({_OVERLAID % ('{3}', '{3}')})",
         takes=("string", "string", "int", "int"),
+        spark=_SPARK_OVERLAID,
     ),
     "regexp_count": Function(2, 2, "CAST(LEN(REGEXP_EXTRACT_ALL({args})) AS INTEGER)"),
     "regexp_extract": Function(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
 from headwater.expressions.functions.datetime_patterns import PIECES, DatetimePattern, translated
 from headwater.expressions.functions.record import Function, constant, in_quotes
 from headwater.expressions.nodes import Expression
+from headwater.expressions.types import is_temporal
 
 DEFAULT_PATTERN = "yyyy-MM-dd HH:mm:ss"
 
@@ -84,18 +85,34 @@ _YEAR = (
 
 
 def _spark_format(arguments: Sequence[Expression]) -> str:
-    """The years apart from the rest."""
+    """The years apart from the rest; of seconds since 1970 the time that they are."""
+    moment = "{0}"
+    if pa.types.is_integer(arguments[0].type):
+        moment = "timestamp_micros(CAST({0} AS BIGINT) * 1000000L)"
     parts, letters = [], ""
     for piece in [*(found.group() for found in PIECES.finditer(constant(arguments[1]))), "yyyy"]:
         if piece == "yyyy":
-            parts += [f"date_format({{0}}, {in_quotes(letters)})"] if letters else []
-            parts.append(_YEAR)
+            parts += [f"date_format({moment}, {in_quotes(letters)})"] if letters else []
+            parts.append(_YEAR.replace("{0}", moment))
             letters = ""
         elif piece.startswith("y"):
             return ""
         else:
             letters += piece
     return f"concat({', '.join(parts[:-1])})"
+
+
+def _spark_seconds(arguments: Sequence[Expression]) -> str:
+    return "(unix_micros(CAST({0} AS TIMESTAMP)) div 1000000L)" if is_temporal(arguments[0].type) else ""
+
+
+def _spark_days(sign: str) -> Callable[[Sequence[Expression]], str]:
+    def text(arguments: Sequence[Expression]) -> str:
+        if not pa.types.is_integer(arguments[1].type):
+            return ""
+        return f"date_from_unix_date(unix_date(CAST({{0}} AS DATE)) {sign} CAST({{1}} AS INT))"
+
+    return text
 
 
 def _spark_part(arguments: Sequence[Expression]) -> str:
@@ -105,13 +122,17 @@ def _spark_part(arguments: Sequence[Expression]) -> str:
 def _spark_later(arguments: Sequence[Expression]) -> str:
     unit = constant(arguments[0])
     if unit in LENGTHS:
-        return f"timestamp_micros(unix_micros({{2}}) + CAST({{1}} AS BIGINT) * {LENGTHS[unit]}L)"
-    return f"({{2}} + make_ym_interval(0, CAST({{1}} * {MONTHS[unit]} AS INT)))"
+        return f"timestamp_micros(unix_micros(CAST({{2}} AS TIMESTAMP)) + CAST({{1}} AS BIGINT) * {LENGTHS[unit]}L)"
+    return f"(CAST({{2}} AS TIMESTAMP) + make_ym_interval(0, CAST({{1}} * {MONTHS[unit]} AS INT)))"
 
 
 def _spark_difference(arguments: Sequence[Expression]) -> str:
     unit = constant(arguments[0])
-    return f"((unix_micros({{2}}) - unix_micros({{1}})) div {LENGTHS[unit]}L)" if unit in LENGTHS else ""
+    return (
+        f"((unix_micros(CAST({{2}} AS TIMESTAMP)) - unix_micros(CAST({{1}} AS TIMESTAMP))) div {LENGTHS[unit]}L)"
+        if unit in LENGTHS
+        else ""
+    )
 
 
 # -- patterns -------------------------------------------------------------------------------------------------------------
@@ -148,24 +169,25 @@ TIMES: dict[str, Function] = {
     "add_months": Function(
         2, 2, "CAST({0} + TO_MONTHS({1}) AS DATE)", takes=("date", "int"), spark="add_months({args})"
     ),
-    "date_add": Function(
-        2, 2, "(CAST({0} AS DATE) + CAST({1} AS INTEGER))", spark="date_from_unix_date(unix_date({0}) + {1})"
-    ),
+    "date_add": Function(2, 2, "(CAST({0} AS DATE) + CAST({1} AS INTEGER))", spark=_spark_days("+")),
     "date_format": Function(2, 2, _written, spark=_spark_format),
     "date_from_unix_date": Function(
         1, 1, "(DATE '1970-01-01' + {0})", takes=("int",), spark="date_from_unix_date({args})"
     ),
     "date_part": Function(2, 2, _part, spark=_spark_part),
-    "date_sub": Function(2, 2, "({0} - {1})", takes=("date", "int"), spark="date_from_unix_date(unix_date({0}) - {1})"),
+    "date_sub": Function(2, 2, "({0} - {1})", takes=("date", "int"), spark=_spark_days("-")),
     "date_trunc": Function(2, 2, _truncated, spark="date_trunc({args})"),
     "datediff": Function(
-        2, 2, "CAST(DATE_DIFF('day', CAST({1} AS DATE), CAST({0} AS DATE)) AS INTEGER)", spark="datediff({args})"
+        2,
+        2,
+        "CAST(DATE_DIFF('day', CAST({1} AS DATE), CAST({0} AS DATE)) AS INTEGER)",
+        spark="datediff(CAST({0} AS DATE), CAST({1} AS DATE))",
     ),
     "day": Function(1, 1, "CAST(DAY({0}) AS INTEGER)", takes=("date",), also=("dayofmonth",), spark="day({args})"),
-    "dayname": Function(1, 1, "STRFTIME({0}, '%a')", takes=("date",)),
+    "dayname": Function(1, 1, "STRFTIME({0}, '%a')", takes=("date",), spark="date_format({0}, 'E')"),
     "dayofweek": Function(1, 1, "CAST(DAYOFWEEK({0}) + 1 AS INTEGER)", takes=("date",), spark="dayofweek({args})"),
     "dayofyear": Function(1, 1, "CAST(DAYOFYEAR({0}) AS INTEGER)", takes=("date",), spark="dayofyear({args})"),
-    "from_unixtime": Function(2, 2, _written_seconds),
+    "from_unixtime": Function(2, 2, _written_seconds, spark=_spark_format),
     "hour": Function(1, 1, "CAST(HOUR({0}) AS INTEGER)", takes=("only time",), spark="hour({args})"),
     "last_day": Function(1, 1, "LAST_DAY({0})", takes=("date",), spark="last_day({args})"),
     "make_date": Function(3, 3, "TRY(MAKE_DATE({args}))", takes=("integer", "integer", "integer")),
@@ -174,7 +196,7 @@ TIMES: dict[str, Function] = {
     ),
     "minute": Function(1, 1, "CAST(MINUTE({0}) AS INTEGER)", takes=("only time",), spark="minute({args})"),
     "month": Function(1, 1, "CAST(MONTH({0}) AS INTEGER)", takes=("date",), spark="month({args})"),
-    "monthname": Function(1, 1, "STRFTIME({0}, '%b')", takes=("date",)),
+    "monthname": Function(1, 1, "STRFTIME({0}, '%b')", takes=("date",), spark="date_format({0}, 'MMM')"),
     "quarter": Function(1, 1, "CAST(QUARTER({0}) AS INTEGER)", takes=("date",), spark="quarter({args})"),
     "second": Function(1, 1, "CAST(SECOND({0}) AS INTEGER)", takes=("only time",), spark="second({args})"),
     "timestamp_micros": Function(1, 1, "MAKE_TIMESTAMP({0})", takes=("integer",), spark="timestamp_micros({args})"),
@@ -201,24 +223,24 @@ TIMES: dict[str, Function] = {
         1,
         "CAST(DATE_DIFF('day', DATE '1970-01-01', CAST({0} AS DATE)) AS INTEGER)",
         takes=("only time",),
-        spark="unix_date({args})",
+        spark="unix_date(CAST({0} AS DATE))",
     ),
-    "unix_micros": Function(1, 1, "EPOCH_US({0})", takes=("only time",), spark="unix_micros({args})"),
+    "unix_micros": Function(1, 1, "EPOCH_US({0})", takes=("only time",), spark="unix_micros(CAST({0} AS TIMESTAMP))"),
     "unix_millis": Function(
         1,
         1,
         "(EPOCH_US(DATE_TRUNC('millisecond', CAST({0} AS TIMESTAMP))) // 1000)",
         takes=("only time",),
-        spark="unix_millis({args})",
+        spark="unix_millis(CAST({0} AS TIMESTAMP))",
     ),
     "unix_seconds": Function(
         1,
         1,
         "(EPOCH_US(DATE_TRUNC('second', CAST({0} AS TIMESTAMP))) // 1000000)",
         takes=("only time",),
-        spark="unix_seconds({args})",
+        spark="unix_seconds(CAST({0} AS TIMESTAMP))",
     ),
-    "unix_timestamp": Function(1, 2, _seconds),
+    "unix_timestamp": Function(1, 2, _seconds, spark=_spark_seconds),
     "weekday": Function(1, 1, "CAST(ISODOW({0}) - 1 AS INTEGER)", takes=("date",), spark="weekday({args})"),
     "weekofyear": Function(1, 1, "CAST(WEEKOFYEAR({0}) AS INTEGER)", takes=("date",), spark="weekofyear({args})"),
     "year": Function(1, 1, "CAST(YEAR({0}) AS INTEGER)", takes=("date",), spark="year({args})"),
