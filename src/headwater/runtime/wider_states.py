@@ -42,13 +42,14 @@ def graphs_of(query: Running, kept: Mapping[str, Any]) -> tuple[Graph | None, Gr
         return None, now, ""
     try:
         before = from_json(kept["plan"])
+    except StateError:  # of another version of the package
+        return None, now, ""
+    try:
         check_wider(before, query.plan)  # first: what is made of a plan may call functions that it names
         was = graph_if(evolve(query, plan=before))
         check_followers(was, now)
     except UnlikeError as problem:
         return None, now, str(problem) or _in_general(query, kept) or first_difference(before, query.plan)
-    except StateError:  # of another version of the package
-        return None, now, ""
     return was if root_key(was, query.name) == kept["key"] else None, now, ""
 
 
