@@ -128,6 +128,10 @@ def call(function: str, argument: str | None = None, type_: str = "BIGINT", **op
     return AggregateCall(function, function.lower(), sql_type(type_), argument, **options)
 
 
+def union(*sides: Plan) -> Plan:
+    return nodes.Union(sides)
+
+
 def pick(plan: Plan, *names: str, **renamed: str) -> Plan:
     """The columns of these names, then those that get a new one."""
     chosen = {name: name for name in names} | renamed
@@ -139,7 +143,8 @@ class Words(dict[str, Any]):
     """What the text of a plan may name; the parts in ``let`` are made when they are used."""
 
     def __init__(self, let: dict[str, str], streams: dict[str, Source]) -> None:
-        super().__init__(vars(nodes) | {"scalar": scalar, "call": call, "pick": pick} | streams)
+        words = {"scalar": scalar, "call": call, "pick": pick, "Union": union, "INFINITY": INFINITY}
+        super().__init__(vars(nodes) | words | streams)
         self._let = let
 
     def __missing__(self, name: str) -> Plan:

@@ -110,7 +110,7 @@ OPERATORS: dict[str, Make] = {
     "project": lambda c: plans.project(c, _left(c)),
     "union": lambda c: Union((left := _left(c), plans.conform(c, _right(c), left.schema))),
     "union of four": lambda c: Union(
-        (left := _left(c), *(plans.conform(c, side, left.schema) for side in (_right(c), left, _right(c))))
+        (left := _left(c), right := plans.conform(c, _right(c), left.schema), left, right)
     ),
     **{f"join {kind.value} {how}": _join(kind, how) for kind in JoinKind for how in ("equi", "theta", "both", "cross")},
     **{f"set {kind.value}": _set(kind) for kind in SetKind},
