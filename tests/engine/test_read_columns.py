@@ -27,7 +27,9 @@ COLUMNS = ", ".join(["at BIGINT", *(f"c{i} BIGINT" for i in range(WIDE - 1))])
 def write_wide(folder: Path, name: str, first: int, rows: int = 10) -> None:
     folder.mkdir(exist_ok=True)
     at = pa.array(range(first, first + rows), pa.int64())
-    pq.write_table(pa.table({"at": at} | {f"c{i}": at for i in range(WIDE - 1)}), folder / f"{name}.parquet")
+    hidden = folder / f".{name}.parquet"
+    pq.write_table(pa.table({"at": at} | {f"c{i}": at for i in range(WIDE - 1)}), hidden)
+    hidden.rename(folder / f"{name}.parquet")  # whole at once: the folder may be watched
 
 
 @pytest.fixture
