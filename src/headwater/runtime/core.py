@@ -33,7 +33,7 @@ from headwater.runtime.delivery import Delivery
 from headwater.runtime.deployment import Deployment, Running
 from headwater.runtime.executor import LocalExecutor, Records, TickJob, TickResult
 from headwater.runtime.lineage import began_strong
-from headwater.runtime.measured import is_sampled, measure
+from headwater.runtime.measured import measured_after
 from headwater.runtime.metrics import Metrics, with_counts_of
 from headwater.runtime.plan_keys import another_query
 from headwater.runtime.progress import TickLog
@@ -468,15 +468,8 @@ class Core:
             self._shown,
             self.deployment.relations_as_text(),
             self.deployment.described(self.streams),
-            self._measured(job, result),
+            measured_after(kept.measured, kept.newest, job, result),
         )
-
-    def _measured(self, job: TickJob, result: TickResult) -> dict[str, dict[str, Any]]:
-        """What rows are like, for the plans of queries to come."""
-        kept, graph = self.manifest, job.layout.graph
-        if not is_sampled(job.tick.number):
-            return kept.measured
-        return measure(kept.measured, kept.newest, result.seen, result.samples, result.worked, graph)
 
     def _deliver(self, manifest: Manifest) -> None:
         for query in self.deployment:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,9 @@ from headwater.optimizer.estimation.statistics import MEASURED, Figure, Figures
 from headwater.runtime.graph import Graph
 from headwater.runtime.stage import Worked
 
+if TYPE_CHECKING:
+    from headwater.runtime.executor import TickJob, TickResult
+
 _FIRST, _EVERY = 8, 32
 """The first ticks are looked at, and then one of so many."""
 _SAMPLED = 512
@@ -36,9 +39,11 @@ _HALF_LIFE = 2.0**20
 _LEAST = 100
 """Fewer rows say nothing."""
 _MOST_SHARES = 16
-_NEARLY_ALL, _TIMES = 0.85, 3.0
-"""From this share of different values on, a sample does not tell many values from values that never come twice: there are
-three times as many as it has rows, or more."""
+_MANY, _TIMES = 0.85, 3.0
+"""From this share of different values on, a sample does not tell many values from very many: there are three times as many
+as it has rows, or more."""
+_ALL = 0.95
+"""From this share on, perhaps none comes twice."""
 
 
 class ColumnSample(NamedTuple):
@@ -95,6 +100,15 @@ def together(parts: Iterable[Samples]) -> Samples:
         for name, sample in part.items():
             found[name] = found[name].plus(sample) if name in found else sample
     return found
+
+
+def measured_after(
+    before: dict[str, dict[str, Any]], newest: Mapping[str, int], job: TickJob, result: TickResult
+) -> dict[str, dict[str, Any]]:
+    """What is known after a tick, if that is one of those that are looked at."""
+    if not is_sampled(job.tick.number):
+        return before
+    return measure(before, newest, result.seen, result.samples, result.worked, job.layout.graph)
 
 
 def measure(
@@ -176,8 +190,8 @@ def different_values(seen: float, sample: int, rows: int) -> float:
     """
     share = min(seen / sample, 1.0)
     least = _TIMES * sample
-    if share >= _NEARLY_ALL:  # perhaps another one in every row
-        return math.sqrt(least * max(rows, least))
+    if share >= _MANY:
+        return math.sqrt(least * max(rows, least)) if share >= _ALL else least
     low, high = 1e-9, sample / max(seen, 1.0)  # rows for each value: (1 - e^-x) / x of the rows have a new one
     for _ in range(60):
         middle = (low + high) / 2
