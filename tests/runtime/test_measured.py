@@ -39,7 +39,7 @@ def test_different_values_are_known_to_a_half(values: int):
 
 def test_rows_that_come_in_a_rhythm():
     known = measure({}, {}, {}, {"s": sampled(delta([i % 1000 for i in range(50_000)]))}, {}, Graph())["s"]
-    assert figures(known, 50_000)["distinct(k)"] == pytest.approx(1000, rel=0.5)
+    assert 500 < figures(known, 50_000)["distinct(k)"] < 2000
 
 
 def test_a_column_of_which_no_value_comes_twice():
