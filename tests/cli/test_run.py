@@ -164,6 +164,21 @@ def test_a_query_of_the_checkpoint_must_come_back_or_be_dropped(script: Callable
     assert unknown.err.startswith('UNKNOWN_QUERY: the checkpoint has no query "counts" to drop')
 
 
+def test_a_query_that_changed_is_refused_or_begun_anew(script: Callable, run: Callable, tmp_path: Path):
+    kept = ("--once", "--checkpoint", tmp_path / "kept")
+    assert run(script(COUNTS, path="bids"), *kept).status == 0
+    changed = script(COUNTS.replace("COUNT(*)", "COUNT(*) + 1"), path="bids")
+    refused = run(changed, *kept)
+    assert refused.status == 2
+    assert refused.err.startswith('QUERY_CHANGED: query "counts" is not the one that the checkpoint has under this name')
+    assert "Where it had" in refused.err
+    assert "--restart-query counts" in refused.err
+    assert run(changed, *kept, "--restart-query", "counts").status == 0
+    assert run(changed, *kept).status == 0
+    unknown = run(changed, *kept, "--restart-query", "count")
+    assert unknown.err.startswith('UNKNOWN_QUERY: the checkpoint has no query "count" to restart')
+
+
 def test_it_ends_after_its_seconds(script: Callable, run: Callable):
     outcome = run(script(COUNTS, path="bids"), "--seconds", "0.5")
     assert outcome.status == 0

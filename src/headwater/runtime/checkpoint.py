@@ -15,6 +15,7 @@ from __future__ import annotations
 import logging
 import os
 import uuid
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,9 @@ from headwater.state.sealed import seal, unseal, version_of
 log = logging.getLogger("headwater")
 
 FORMAT = 4
+UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+"""By format of a manifest: what makes one of the next format of it. A format that is not here is refused: until 3, states
+were called by how plans were printed, and would not be found. ``tests/engine/test_kept_checkpoint.py`` keeps one of each."""
 NEWEST = "newest.json"
 _DIGITS = 12
 _SWEPT_EVERY = 100
@@ -272,6 +276,8 @@ class Checkpoint:
             data = self._manifests.read(_name(tick)).to_pybytes()
             kept = unseal(data)
             version = kept["format"]
+            while version in UPGRADES:
+                kept, version = UPGRADES[version](kept), version + 1
             if version == FORMAT:
                 manifest = Manifest.from_json(kept)
                 self._check_names(manifest, path)
