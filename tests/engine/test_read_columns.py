@@ -164,7 +164,8 @@ def outcome(folder: Path, format_: str, queries: list[str], clauses: str, rules:
     try:
         with hw.connect(runner="inprocess") as engine:
             engine.sql(f"SET without_rules = '{rules}'; CREATE STREAM s ({DECLARED}) SOURCE {source} {clauses}")
-            runs = [engine.sql(query).start() for query in queries]
+            with engine.held():  # otherwise the first rows may come before the last query
+                runs = [engine.sql(query).start() for query in queries]
             engine.run_to_end()
             found["histories"] = [sorted(map(str, run.history().rows())) for run in runs]
             found["counts"] = engine.sql("SHOW STREAMS")
