@@ -29,13 +29,13 @@ from pathlib import Path
 
 import pytest
 from attrs import evolve, field, frozen
-from headwater.language.functions.scalar_functions import MANY
 from typer.testing import CliRunner
 
 from headwater.algebra.plan_text import print_plan
 from headwater.backends.explain import shown
 from headwater.cli.main import app
 from headwater.errors import HeadwaterError
+from headwater.expressions.functions.record import MANY
 from headwater.language.functions.registry import AGGREGATES, SCALARS, SPECIAL_FORMS
 from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS
 from headwater.optimizer.optimize import rules

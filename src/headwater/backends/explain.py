@@ -70,8 +70,7 @@ def shown(answer: Answer | Explain, settings: Settings) -> str:
 
 
 def _when_shown(request: Explain, made: Optimized) -> str:
-    read = {node.name for node in made.plan.walk() if isinstance(node, Source)}
-    timestamps = all(stream.has_unit for stream in request.streams if stream.name in read)
+    timestamps = all(stream.has_unit for stream in request.streams if stream.name in made.plan.streams)
     return when_shown(made.plan, request.emission, request.consistency, timestamps=timestamps)
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 from attrs import evolve
 from sqlglot import exp
 
-from headwater.algebra.nodes import Plan, Source, Union
+from headwater.algebra.nodes import Plan, Union
 from headwater.errors import SqlError
 from headwater.language.boundedness import check_bounded
 from headwater.language.catalog import Catalog, Derived, Entry, Function, Kind, Stream
@@ -140,8 +140,7 @@ class _ScriptBinder:
         binder = QueryBinder(self.catalog, self.text, one_row=self.settings.empty_aggregate == "one_row")
         with functions_of(self.catalog) as called:
             output = binder.bind(with_heartbeats(self.text, self.catalog, node))
-        read = {node.name for node in output.plan.walk() if isinstance(node, Source)}
-        check_time(self.text, self.catalog, node, read)
+        check_time(self.text, self.catalog, node, output.plan.streams)
         binder.uses |= called
         if _is_deep(output.plan):
             hint = "Give parts of it names of their own: CREATE STREAM … AS."
@@ -164,7 +163,7 @@ class _ScriptBinder:
 
     def _times(self, plan: Plan) -> set[bool]:
         """For each stream that a plan reads: are its times TIMESTAMPs, not plain numbers?"""
-        read = (self.catalog.get(node.name) for node in plan.walk() if isinstance(node, Source))
+        read = (self.catalog.get(name) for name in plan.streams)
         return {stream.has_unit for stream in read if isinstance(stream, Stream) and stream.time is not None}
 
     # -- CREATE -----------------------------------------------------------------------------------------------------

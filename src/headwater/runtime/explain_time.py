@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headwater.algebra.nodes import Plan, Source
+from headwater.algebra.nodes import Plan
 from headwater.clock.clock import Clock
 from headwater.clock.explain import explain_heartbeat
 from headwater.clock.rules import rules_of
@@ -20,7 +20,7 @@ def heartbeat_text(
     clock: Clock | None = None,
 ) -> str:
     """``plan``: as it runs. ``clock``: of an engine that runs; without one, only what is declared."""
-    names = list(dict.fromkeys(node.name for node in plan.walk() if isinstance(node, Source)))
+    names = plan.streams
     running = clock if clock is not None and all(name in clock.progress for name in names) else None
     rules = running.rules if running is not None else rules_of(request.streams)  # nobody reads some of them yet
     links = None if memory_aware else {}
