@@ -156,7 +156,7 @@ class Inputs:
             for feed in self.feeds:
                 feed.look_again()
         for feed in self.feeds:
-            while not feed.drained():
+            while not feed.is_drained():
                 self.loop.raise_failure()
                 self.loop.pause()
         self.loop.settle()

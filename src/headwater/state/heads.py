@@ -16,7 +16,7 @@ from headwater.model.arrays import Int64Array
 from headwater.model.identity import Identity
 from headwater.model.time import INFINITY
 from headwater.state.columns import Columns
-from headwater.state.manifest import Manifest, Route, Scalars, State, rows_by_shard
+from headwater.state.manifest import Route, SavedState, Scalars, State, rows_by_shard
 from headwater.state.runs import TimeRuns
 from headwater.state.store import Store
 
@@ -113,7 +113,7 @@ class Heads(State):
         self.push(now[passed], key.take(passed))
         return head if len(passed) < len(holds) else None
 
-    def from_manifest(self, manifest: Manifest) -> None:
+    def from_manifest(self, manifest: SavedState) -> None:
         super().from_manifest({"renewed": 0} | manifest)
 
     @classmethod

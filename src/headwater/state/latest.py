@@ -17,7 +17,7 @@ from headwater.kernels.merge import merge_latest, take_two_records
 from headwater.model.arrays import BoolArray, Int64Array
 from headwater.model.identity import Identity
 from headwater.state.columns import Column, Columns, once, take_either
-from headwater.state.manifest import Layout, Route, Scalars, rows_by_shard
+from headwater.state.manifest import Route, Scalars, StateLayout, rows_by_shard
 from headwater.state.store import Segment, Store
 
 _RATIO = 4
@@ -30,7 +30,7 @@ class Found(NamedTuple):
     row: Int64Array
 
 
-class LatestWins(Layout):
+class LatestWins(StateLayout):
     """The newest row of each key."""
 
     scalars: ClassVar[Scalars] = {"rows": None}

@@ -19,7 +19,7 @@ from headwater.kernels.queues import copy_joined, find_entries, joined_rows, loc
 from headwater.model.arrays import Int64Array, view
 from headwater.model.identity import Identity
 from headwater.state.columns import Column, Columns, concat_column, take_column, take_either
-from headwater.state.manifest import Layout, Route, Scalars, rows_by_shard
+from headwater.state.manifest import Route, Scalars, StateLayout, rows_by_shard
 from headwater.state.store import Segment, Store
 
 _RATIO = 4
@@ -41,7 +41,7 @@ class Located(NamedTuple):
     row: Int64Array
 
 
-class KeyQueues(Layout):
+class KeyQueues(StateLayout):
     """Queues of rows with an instant and columns of the given types.
 
     ``gone(counts)`` says how many rows have left when so many have entered; it never falls.
