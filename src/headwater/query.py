@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from attrs import define, field, frozen
 
 from headwater.errors import InputError
+from headwater.language.binder import level_of
 from headwater.language.consistency import STRONG, Consistency
 from headwater.language.emission import ON_CLOSE, Emission
 from headwater.language.introspection import Explain, ExplainFormat, ExplainLevel
-from headwater.language.levels import level_of
 from headwater.language.notices import Notice
 from headwater.language.script import Query as BoundQuery
 from headwater.model.schema import Schema

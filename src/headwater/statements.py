@@ -18,8 +18,7 @@ from headwater.runs import Runs
 from headwater.runtime.core import Core
 from headwater.runtime.inputs import Inputs
 from headwater.runtime.system_views import with_view_rows
-from headwater.runtime.views.shown_queries import with_states
-from headwater.runtime.views.shown_streams import with_counts
+from headwater.runtime.views.shown import with_counts, with_states
 from headwater.settings import Settings
 
 log = logging.getLogger("headwater")

@@ -9,10 +9,10 @@ from attrs import evolve
 from sqlglot import exp
 
 from headwater.algebra.nodes import Plan, Union
-from headwater.errors import SqlError
+from headwater.errors import InputError, SqlError
 from headwater.language.boundedness import check_bounded
 from headwater.language.catalog import Catalog, Derived, Entry, Function, Kind, Stream
-from headwater.language.consistency import Consistency, bind_consistency
+from headwater.language.consistency import STRONG, Consistency, bind_consistency
 from headwater.language.declarations import Declaration, check_references, late_stream
 from headwater.language.emission import bind_emission
 from headwater.language.functions.user_functions import bind_function, functions_of
@@ -368,3 +368,24 @@ class _ScriptBinder:
         Show: _ask,
         Describe: _ask,
     }
+
+
+def level_of(text: str | Consistency) -> Consistency:
+    """What follows CONSISTENCY in a query.
+
+    >>> print(level_of("BLOCK 5 SECONDS REMEMBER 1 MINUTE"))
+    BLOCK 5 SECONDS REMEMBER 1 MINUTE
+    """
+    if isinstance(text, Consistency):
+        return text
+    try:
+        script = bind_script(f"CREATE STREAM s (x INT); SELECT x FROM s CONSISTENCY {text}")
+    except SqlError as problem:
+        raise InputError(
+            "CONSISTENCY",
+            f'"{text}" is no level of consistency',
+            detail=problem.message,
+            hint="There are STRONG, MIDDLE, WEAK [REMEMBER t] and BLOCK t REMEMBER t [BY WALL CLOCK].",
+        ) from problem
+    assert script.result is not None
+    return script.result.consistency or STRONG

@@ -36,11 +36,11 @@ from headwater.algebra.nodes import (
 )
 from headwater.expressions.nodes import Call, Cast, Column, Expression, Literal
 from headwater.expressions.rewrite import column
-from headwater.language.expression_text import bind_text
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
 from headwater.model.types import sql_name, sql_type
 from headwater.testing.choices import Choices
+from headwater.testing.expression_text import bind_text
 from headwater.testing.generate import DECIMAL, NUMBERS, PAIR, row
 from headwater.testing.shape import grows_for_ever
 
