@@ -78,7 +78,7 @@ class Result:
         return session.createDataFrame(self._table, schema=spark_columns(self._table.schema))
 
     def rows(self) -> list[dict[str, Any]]:
-        """As plain Python: a dictionary a row. Times beyond the years 1 to 9999 are texts: Python has no such dates."""
+        """As plain Python: a dictionary per row. Times beyond the years 1 to 9999 are texts: Python has no such dates."""
         if not self._table.num_columns:
             return self._table.to_pylist()
         values = [python_values(column) for column in self._table.columns]

@@ -1,4 +1,4 @@
-"""What the demo shows: a small table a query while it runs, and the figures at the end."""
+"""What the demo shows: a small table per query while it runs, and the figures at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How batches of a stream come that no query of Spark's brings: asked for, or pushed by hand."""
+"""How batches of a stream come that no Spark query brings: asked for, or pushed by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a table becomes a file: Parquet, CSV, or a JSON object a line."""
+"""How a table becomes a file: Parquet, CSV, or a JSON object per line."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class CsvFormat(FileFormat):
 
 
 class JsonFormat(FileFormat):
-    """One object a line, values as ``headwater replay`` prints them: ISO times, base64, decimals and NaN as texts."""
+    """One object per line, values as ``headwater replay`` prints them: ISO times, base64, decimals and NaN as texts."""
 
     name, extension = "json", ".json"
 

@@ -1,4 +1,4 @@
-"""Latest wins, a group of rows a key: a log-structured set of CSR segments sorted by key hash.
+"""Latest wins, a group of rows per key: a log-structured set of CSR segments sorted by key hash.
 
 The layout of ``state.latest`` with a small list of rows instead of one row: a key's list is rewritten whole when the
 key is touched. A segment is probed through its radix directory in O(1); neighbours merge while the older one is not

@@ -1,4 +1,4 @@
-"""A first-in-first-out queue of rows a key, as a log-structured set of segments sorted by key hash.
+"""A first-in-first-out queue of rows per key, as a log-structured set of segments sorted by key hash.
 
 Rows enter at the back and are numbered 1, 2, 3, …; how many have left at the front follows from how many have entered.
 So a tick writes only the rows that enter, whatever the queues hold, and those that have left fall out when segments
@@ -91,7 +91,7 @@ class KeyQueues(StateLayout):
         return out
 
     def take(self, located: Located, chosen: Int64Array) -> tuple[Int64Array, list[Columns]]:
-        """The columns of the chosen located rows, a part a segment, and in which order those come."""
+        """The columns of the chosen located rows, a part per segment, and in which order those come."""
         order: list[Int64Array] = []
         parts: list[Columns] = []
         origin, row = located.segment[chosen], located.row[chosen]

@@ -110,7 +110,7 @@ def _close() -> None:
 
 
 def _functions(node: Plan) -> list[UserFunction]:
-    """The functions of the user's that a node calls."""
+    """The functions of users that a node calls."""
     match node:
         case Filter(predicate=predicate):
             return list(predicate.functions)
@@ -156,7 +156,7 @@ def _histories(plan: Plan, answer: pa.Table, horizon: int, cases: int) -> list[H
 
 
 class _Query:
-    """Collects one common table expression a node. ``_t`` = number of the case * stride + instant."""
+    """Collects one common table expression per node. ``_t`` = number of the case * stride + instant."""
 
     def __init__(self, horizon: int, cases: int) -> None:
         self.horizon, self.stride = horizon, horizon + 1

@@ -267,7 +267,7 @@ def session_window(choices: Choices, plan: Plan) -> SessionWindow:
 
 
 def aggregate_windows(choices: Choices, plan: HopWindow | SessionWindow) -> Aggregate:
-    """One row a window, or a window and value of a column."""
+    """One row per window, or per window and value of a column."""
     keys = (*choices.pick([plan.schema.names[:1], ()]), plan.start, plan.end)
     functions = ("COUNT", "SUM", "AVG", "MIN", "MAX")
     calls = tuple(call(choices, plan.schema, f"c{i}", functions) for i in range(choices.integer(1, 2)))

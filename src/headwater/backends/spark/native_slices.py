@@ -3,7 +3,7 @@
 For a stream that Spark reads and one query's aggregate reads alone. One grouping holds all that there is to know of a batch:
 groups of rows that are taken, with what the aggregate needs and how old they are; those that a filter leaves out, for
 the clock only; and what is late or malformed, whole. Rows of one slice get the same interval, whichever instant of the
-slice they are at: so Python computes the windows, of one instant a group.
+slice they are at: so Python computes the windows, of one instant per group.
 
 Worth it where many rows become one, for it adds a grouping, and an exchange of rows between tasks. Whether they do is
 measured on the senders' own partial aggregates (``native_meter``).

@@ -75,9 +75,9 @@ class AggregateFunction:
     takes: str
     """What its argument must be, for messages."""
     parameter: pa.DataType | None = None
-    """What its argument is converted to (aggregates of the user's)."""
+    """What its argument is converted to (aggregates of users)."""
     constants: tuple[object, ...] = ()
-    """Parameters that every call has (the import path of an aggregate of the user's)."""
+    """Parameters that every call has (the import path of a user's aggregate)."""
 
 
 AGGREGATES: dict[str, AggregateFunction] = {

@@ -1,4 +1,4 @@
-"""CREATE FUNCTION: functions of the user's, checked when they are declared and called like built-in ones."""
+"""CREATE FUNCTION: functions of users, checked when they are declared and called like built-in ones."""
 
 from __future__ import annotations
 
