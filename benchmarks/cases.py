@@ -126,7 +126,7 @@ CASES = (
 
 
 def ticks(case: Case, bids: Bids, auctions: Auctions, rows: int) -> Iterator[Tick]:
-    """The case's inputs, so many bids a tick, with the frontier that the disorder allows."""
+    """The case's inputs, so many bids per tick, with the frontier that the disorder allows."""
     at = 0
     for i in range(0, len(bids.time), rows):
         part = slice(i, i + rows)

@@ -1,6 +1,6 @@
 """The bids and auctions that every benchmark runs on: skewed keys, disorder, keys that come and go.
 
-5,000 bids a second of event time, 2 % of them late by up to 2 s. An auction opens every 15th bid or so; a bid goes with
+5,000 bids per second of event time, 2 % of them late by up to 2 s. An auction opens every 15th bid or so; a bid goes with
 30 % to one of 300 hot auctions (others every 10 s), else to one of the 40,000 opened last.
 """
 

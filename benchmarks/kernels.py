@@ -16,7 +16,7 @@ _REPEATS = 6
 
 
 def measure(case: Case, bids: Bids, auctions: Auctions, rows: int) -> tuple[float, int]:
-    """Best rate in M input rows a second, and the number of output rows."""
+    """Best rate in M input rows per second, and the number of output rows."""
     inputs = list(ticks(case, bids, auctions, rows))
     total = sum(len(delta) for deltas, _ in inputs for delta in deltas)
     best, out = 0.0, 0

@@ -67,7 +67,7 @@ QUERIES = {
 
 
 def run(rounds: int = ROUNDS) -> Table:
-    """One line a query: milliseconds of each step, the best of several rounds."""
+    """One line per query: milliseconds of each step, the best of several rounds."""
     table = Table(title=f"planning, milliseconds of one core, best of {rounds} after a warm-up")
     for column in ("query", "nodes", "parse", "bind", "optimize", "together", "lower"):
         table.add_column(column, justify="left" if column == "query" else "right")

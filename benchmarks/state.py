@@ -117,7 +117,7 @@ def measure(case: StateCase, live: int, store: Store) -> tuple[float, float, Any
 
 
 def run(sizes: tuple[int, ...] = LIVE) -> Table:
-    """One table: median ms a tick by live elements, growth from 100 k to the largest, bytes a live element."""
+    """One table: median ms per tick by live elements, growth from 100 k to the largest, bytes per live element."""
     table = Table(title=f"median ms of a tick of {DELTA:,} rows by live elements (worst in brackets)")
     table.add_column("operator")
     table.add_column("state")

@@ -1,4 +1,4 @@
-"""``headwater bench consistency``: one line a level, from STRONG over BLOCK to MIDDLE and on to WEAK."""
+"""``headwater bench consistency``: one line per level, from STRONG over BLOCK to MIDDLE and on to WEAK."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class World(NamedTuple):
 
 
 def world(rows: int) -> World:
-    """A bid every 10 ms, most of them hardly late; one tick a second."""
+    """A bid every 10 ms, most of them hardly late; one tick per second."""
     script = bind_script(QUERY)
     assert script.result is not None
     plan = plan_query(script.result.plan, script.settings).logical

@@ -1,7 +1,7 @@
 """The queries that every engine answers, in each engine's own words, and the form in which their answers compare.
 
-Headwater's answers are rows with the time during which they hold. Other engines say the same a row a window, or a row a
-bid: `Case.intervals` turns the first into the second.
+Headwater's answers are rows with the time during which they hold. Other engines say the same by a row per window, or
+a row per bid: `Case.intervals` turns the first into the second.
 """
 
 from __future__ import annotations

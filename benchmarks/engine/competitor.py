@@ -28,7 +28,7 @@ class Measured(NamedTuple):
 
     @property
     def rate(self) -> float:
-        """Thousand rows a second."""
+        """Thousand rows per second."""
         return self.rows / self.seconds / 1_000
 
 

@@ -1,8 +1,8 @@
 """The bids and auctions that all engines read: made once, the same on every machine, kept as parquet and as CSV.
 
-5,000 bids a second of event time, 2 % of them up to 2 s behind. An auction opens every 3 ms and closes 20 to 60 s later; the
-first 40,000 have opened before the first bid. A bid goes with 30 % to one of 300 hot auctions (others every 10 s), else to
-one of the 40,000 opened last, that is of the last two minutes: about half of all bids come too late for their auction.
+5,000 bids per second of event time, 2 % of them up to 2 s behind. An auction opens every 3 ms and closes 20 to 60 s later;
+the first 40,000 have opened before the first bid. A bid goes with 30 % to one of 300 hot auctions (others every 10 s), else
+to one of the 40,000 opened last, that is of the last two minutes: about half of all bids come too late for their auction.
 
 Times are whole milliseconds, as Flink knows no finer event time; prices are whole cents, so that sums have no order.
 """
@@ -140,7 +140,7 @@ class Data:
     def dealt(self, stream: str, hands: int) -> Path:
         """The CSV rows of a stream dealt out in turn to so many files, each still in order of arrival.
 
-        Flink gives each of its parallel readers one whole file at a time and keeps a watermark a file: files that
+        Flink gives each of its parallel readers one whole file at a time and keeps a watermark per file: files that
         follow each other in time would be read side by side, and the rows of the earlier one be late.
         """
         folder = self.root / f"dealt-{hands}" / stream

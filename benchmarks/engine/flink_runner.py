@@ -1,4 +1,4 @@
-"""Runs queries on Flink in this process: a JSON request a line on stdin, a JSON answer a line on stdout.
+"""Runs queries on Flink in this process: a JSON request per line on stdin, a JSON answer per line on stdout.
 
 Started by the Python of Flink's own environment, so nothing but that and the standard library may be imported here. All
 requests run in one warm JVM.

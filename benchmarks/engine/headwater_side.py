@@ -27,7 +27,7 @@ _COLUMNS = {
     "auction": "id BIGINT, seller BIGINT, ts TIMESTAMP, expires TIMESTAMP",
 }
 TICK_ROWS = 5_000_000
-"""So many bids a tick: as many as Headwater takes by itself when it is behind."""
+"""So many bids per tick: as many as Headwater takes by itself when it is behind."""
 _OPTIONS = {"parquet": "", "csv": ", header => false"}
 
 

@@ -1,4 +1,4 @@
-"""Runs queries on native Structured Streaming in this process: JSON requests on stdin, answers on stdout, one a line.
+"""Runs queries on native Structured Streaming in this process: JSON requests on stdin, answers on stdout, one per line.
 
 A request has "tables" (name, schema, folder), "format", "files" (so many a micro-batch), "query", "checkpoint" and "answer",
 a folder for the rows, or null: then they go nowhere. What comes back has "seconds", or "error", and with it whether Spark

@@ -95,7 +95,7 @@ def on_off(seed: int, seconds: int, rate: int = 200) -> Rows:
 
 
 def fast_and_sparse(seed: int, seconds: int) -> dict[str, Rows]:
-    """100 rows a second that take up to 200 ms, and a row every 20 s that takes up to 10 s; clocks are within 200 ms."""
+    """100 rows per second that take up to 200 ms, and a row every 20 s that takes up to 10 s; clocks are within 200 ms."""
     rng = np.random.default_rng(seed)
     found = {}
     for name, rows, latency in (("fast", seconds * 100, 200), ("sparse", max(seconds // 20, 1), 10_000)):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from headwater.expressions.spark_values import quoted
 from headwater.language.binder import bind_script
 from headwater.language.types import shown
 from headwater.model.given_functions import give
@@ -67,9 +68,9 @@ class CreatesFunctions:
         if aggregate is None:
             aggregate = all(callable(getattr(function, step, None)) for step in ("init", "merge", "eval"))
         self._backend.check_function(name, function)
-        listed = ", ".join(f"{_quoted(parameter)} {_spelled(type_)}" for parameter, type_ in parameters.items())
+        listed = ", ".join(f"{quoted(parameter)} {_spelled(type_)}" for parameter, type_ in parameters.items())
         kind = f"{'OR REPLACE ' if replace else ''}{'AGGREGATE ' if aggregate else ''}FUNCTION"
-        text = f"CREATE {kind} {_quoted(name)}({listed}) RETURNS {_spelled(returns)} AS '{give(function)}'"
+        text = f"CREATE {kind} {quoted(name)}({listed}) RETURNS {_spelled(returns)} AS '{give(function)}'"
         with self._lock:
             declared = self._statements
             catalog = declared.catalog.copy()
@@ -81,7 +82,3 @@ class CreatesFunctions:
 
 def _spelled(type_: str | pa.DataType) -> str:
     return type_ if isinstance(type_, str) else shown(type_)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -69,9 +69,9 @@ def connect(
     shards
         Into how many parts keys are split; as many as Spark has cores if nothing is said.
     config
-        More settings of Spark's.
+        More Spark settings.
     small_tick
-        Up to so many rows a tick runs in the driver instead of as a Spark job.
+        A tick of up to so many rows runs in the driver instead of as a Spark job.
     keep
         So many manifests stay in the checkpoint.
     sync
@@ -150,7 +150,7 @@ class Engine(CreatesFunctions):
         key: Sequence[str] = (),
         statistics: Mapping[str, float] | None = None,
     ) -> None:
-        """Make a streaming DataFrame of Spark's a stream, ordered by one of its columns.
+        """Make a streaming DataFrame a stream, ordered by one of its columns.
 
         ``disorder``: how much older than the newest a row may be (``"2 seconds"``, or a plain number for a numeric time;
         None: that is learned from the rows); ``partition``: a column whose values have a clock each; ``malformed``:

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 from attrs import define, field, frozen
 
 from headwater.errors import InputError
+from headwater.language.binder import level_of
 from headwater.language.consistency import STRONG, Consistency
 from headwater.language.emission import ON_CLOSE, Emission
 from headwater.language.introspection import Explain, ExplainFormat, ExplainLevel
-from headwater.language.levels import level_of
 from headwater.language.notices import Notice
 from headwater.language.script import Query as BoundQuery
 from headwater.model.schema import Schema
 from headwater.result import Result
 from headwater.runtime.views.amounts import moment
-from headwater.runtime.views.progress import Progress, query_progress
+from headwater.runtime.views.progress import QueryProgress, query_progress
 from headwater.settings import Settings
 from headwater.sinks.base import Sink
 
@@ -101,7 +101,7 @@ class Run:
     def __init__(self, query: Query, running: Running, core: Core, *, stop: Callable[[], None]):
         self.query, self.name, self.sink = query, running.name, running.sink
         self._running, self._core, self._stop = running, core, stop
-        self._last: Progress | None = None
+        self._last: QueryProgress | None = None
         """How it was doing when it ended."""
         self.notices: tuple[Notice, ...] = ()
         """What may keep its answers from becoming final, as far as that follows from what is declared."""
@@ -136,7 +136,7 @@ class Run:
         return self.progress.lag
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> QueryProgress:
         """Lag, rates, state and how long ticks take, as they are now; or were when it ended."""
         if self._last is not None:
             return self._last

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from headwater.errors import InputError
+from headwater.expressions.spark_values import quoted
 from headwater.model.python_values import python_values
 from headwater.model.types import sql_name
 
@@ -77,7 +78,7 @@ class Result:
         return session.createDataFrame(self._table, schema=spark_columns(self._table.schema))
 
     def rows(self) -> list[dict[str, Any]]:
-        """As plain Python: a dictionary a row. Times beyond the years 1 to 9999 are texts: Python has no such dates."""
+        """As plain Python: a dictionary per row. Times beyond the years 1 to 9999 are texts: Python has no such dates."""
         if not self._table.num_columns:
             return self._table.to_pylist()
         values = [python_values(column) for column in self._table.columns]
@@ -128,7 +129,7 @@ def spark_columns(schema: pa.Schema) -> str:
     >>> spark_columns(pa.schema([("at", pa.timestamp("us")), ("many", pa.list_(pa.int64()))]))
     '`at` TIMESTAMP_NTZ, `many` ARRAY<BIGINT>'
     """
-    return ", ".join(f"{_in_backquotes(f.name)} {_spark_type(f.type)}" for f in schema)
+    return ", ".join(f"{quoted(f.name)} {_spark_type(f.type)}" for f in schema)
 
 
 def _spark_type(type_: pa.DataType) -> str:
@@ -136,14 +137,10 @@ def _spark_type(type_: pa.DataType) -> str:
         return f"ARRAY<{_spark_type(type_.value_type)}>"
     if pa.types.is_struct(type_):
         fields = (type_.field(i) for i in range(type_.num_fields))
-        return f"STRUCT<{', '.join(f'{_in_backquotes(f.name)}: {_spark_type(f.type)}' for f in fields)}>"
+        return f"STRUCT<{', '.join(f'{quoted(f.name)}: {_spark_type(f.type)}' for f in fields)}>"
     if pa.types.is_timestamp(type_):
         return "TIMESTAMP_NTZ"
     return "VOID" if pa.types.is_null(type_) else sql_name(type_)
-
-
-def _in_backquotes(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _shown(value: object) -> str:

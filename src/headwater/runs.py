@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Iterator
 from itertools import chain, count
 
-from headwater.algebra.nodes import Plan, Source
+from headwater.algebra.nodes import Plan
 from headwater.algebra.plan_data import from_json
 from headwater.backends.local import LocalBackend
 from headwater.backends.spark.native_parts import SparkRows
@@ -51,7 +51,7 @@ class Runs:
             made = plan_query(query.plan, query.settings, statistics=known, native=native)
         plan = made.plan
         with self._inputs.loop.held():
-            form, timestamps = query.form_in(sink), have_unit(catalog, streams_read(plan))
+            form, timestamps = query.form_in(sink), have_unit(catalog, plan.streams)
             output = Output(name, plan.schema, query.speculative, timestamps, emission=form)
             running = Running(name, plan, sink, output, since=0, consistency=query.consistency)
             running.parts, running.statistics, running.written = made.parts, known, written
@@ -59,7 +59,7 @@ class Runs:
             self._inputs.start(plan, catalog)
             run = self.by_name[name] = Run(query, running, self._core, stop=lambda: self.drop(name))
         rules, together = self._core.times.clock.rules, self._core.deployment.together
-        slow = notices_of_query(rules, streams_read(plan), together=together)
+        slow = notices_of_query(rules, plan.streams, together=together)
         run.notices = (*slow, *notices_of_form(plan, output))
         for notice in run.notices:
             log.info('query "%s": %s', name, notice)
@@ -105,8 +105,3 @@ class Runs:
         taken = {other.casefold() for other in known}
         numbered = (f"{name}_{number}" for number in count(2))
         return next(chosen for chosen in chain([name], numbered) if chosen.casefold() not in taken)
-
-
-def streams_read(plan: Plan) -> list[str]:
-    """What a plan reads, each once."""
-    return list(dict.fromkeys(node.name for node in plan.walk() if isinstance(node, Source)))

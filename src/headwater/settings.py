@@ -7,7 +7,7 @@ from attrs import evolve, field, fields, frozen
 MOST_SHARDS = 4096
 """Into so many parts keys can be split: more would be too small to be worth a task."""
 SMALL_TICK = 50_000
-"""Up to so many rows a tick runs in the driver: a Spark job would take longer to start than to run."""
+"""A tick of up to so many rows runs in the driver: a Spark job would take longer to start than to run."""
 
 
 @frozen

@@ -14,12 +14,11 @@ from headwater.language.introspection import Answer
 from headwater.language.script import Script
 from headwater.language.system_views import Known, comes_with
 from headwater.query import Run
-from headwater.runs import Runs, streams_read
+from headwater.runs import Runs
 from headwater.runtime.core import Core
 from headwater.runtime.inputs import Inputs
 from headwater.runtime.system_views import with_view_rows
-from headwater.runtime.views.shown_queries import with_states
-from headwater.runtime.views.shown_streams import with_counts
+from headwater.runtime.views.shown import with_counts, with_states
 from headwater.settings import Settings
 
 log = logging.getLogger("headwater")
@@ -64,7 +63,7 @@ class Statements:
     def _check_dropped(self, catalog: Catalog, runs: Sequence[Run]) -> None:
         """What runs must not lose its streams."""
         for run in runs:
-            for name in [comes_with(self.catalog, name) for name in streams_read(run.query.plan)]:
+            for name in [comes_with(self.catalog, name) for name in run.query.plan.streams]:
                 known = self.catalog.get(name)
                 if known is not None and catalog.get(name) is not known:
                     raise InputError(

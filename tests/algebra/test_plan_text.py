@@ -16,7 +16,6 @@ from headwater.errors import HeadwaterError, SqlError
 from headwater.expressions.nodes import Expression
 from headwater.expressions.rewrite import typed_as
 from headwater.language.binder import bind_script
-from headwater.language.expression_text import bind_text
 from headwater.model.functions import UserFunction
 from headwater.model.schema import Field, Schema
 from headwater.model.time import INFINITY
@@ -24,6 +23,7 @@ from headwater.model.types import parse_sql_type, sql_name
 from headwater.testing import plans, strategies
 from headwater.testing.cases import OPERATORS
 from headwater.testing.choices import Dice
+from headwater.testing.expression_text import bind_text
 from headwater.testing.plan_text import parse_plan
 
 S = n.Source("s", Schema.of(x="INT", y="STRING", f="BOOLEAN", k="BIGINT"))

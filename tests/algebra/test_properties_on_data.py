@@ -16,7 +16,6 @@ from headwater.algebra.plan_text import print_plan
 from headwater.algebra.properties import Properties, properties
 from headwater.expressions.nodes import Call, Column, Literal
 from headwater.expressions.rewrite import column
-from headwater.language.expression_text import bind_text
 from headwater.model.delta import Delta
 from headwater.model.element import Element, Stable
 from headwater.model.history import History
@@ -27,6 +26,7 @@ from headwater.testing import plans
 from headwater.testing.cases import OPERATORS, fresh, scaled
 from headwater.testing.checks import CheckError
 from headwater.testing.choices import Choices, Dice
+from headwater.testing.expression_text import bind_text
 from headwater.testing.generate import Streams, StreamShape, cut, streams, whole
 from headwater.testing.oracle import expected_histories
 from headwater.testing.plan_text import parse_plan

@@ -10,11 +10,11 @@ import pytest
 from headwater.errors import HeadwaterError
 from headwater.expressions.evaluation import Expressions
 from headwater.expressions.nodes import Expression
-from headwater.language.expression_text import bind_text
 from headwater.model.delta import Delta
 from headwater.model.schema import Field, Schema
 from headwater.operators.rows.filter import FilterOperator
 from headwater.operators.rows.project import ProjectOperator
+from headwater.testing.expression_text import bind_text
 
 SCHEMA = Schema.of(x="BIGINT", y="STRING")
 DELTA = Delta.from_rows(

@@ -33,7 +33,6 @@ from headwater.algebra.nodes import AggregateCall, Plan, Project, Source
 from headwater.expressions.nodes import Expression
 from headwater.expressions.rewrite import column, typed_as
 from headwater.language.binder import bind_script
-from headwater.language.expression_text import bind_text
 from headwater.model.delta import Delta
 from headwater.model.element import Adjust, Element, Insert, Stable
 from headwater.model.history import History, show
@@ -43,6 +42,7 @@ from headwater.model.types import sql_type
 from headwater.model.validity import StreamValidator
 from headwater.runtime.replay import replay
 from headwater.runtime.stepping import by_hand
+from headwater.testing.expression_text import bind_text
 from headwater.testing.shape import sources
 from headwater.testing.timeline import changes, history, timeline
 

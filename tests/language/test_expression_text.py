@@ -11,8 +11,8 @@ from headwater.expressions.duckdb import to_duckdb
 from headwater.expressions.nodes import Expression, Literal
 from headwater.expressions.text import to_text
 from headwater.language.binder import bind_script
-from headwater.language.expression_text import bind_text
 from headwater.model.schema import Schema
+from headwater.testing.expression_text import bind_text
 
 MORE = [
     "i > 1 AND l < 2 AND b",

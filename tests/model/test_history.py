@@ -11,8 +11,8 @@ from hypothesis import given
 
 from headwater.errors import StreamError
 from headwater.model.delta import Delta
-from headwater.model.element import Insert, Stable
-from headwater.model.history import History, canonical_order, is_chronon
+from headwater.model.element import Stable
+from headwater.model.history import History, canonical_order
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
 from headwater.testing import strategies
@@ -117,11 +117,6 @@ def test_until_keeps_what_lies_before_and_shift_moves_everything():
     assert history("a 1-8, b 2-, c 5-6").until(5) == history("a 1-5, b 2-5")
     assert history("a 1-8, b 2-").shift(3) == history("a 4-11, b 5-")
     assert history("a 1-8, b 2-").shift(3).shift(-3) == history("a 1-8, b 2-")
-
-
-def test_chronons_are_elements_of_one_instant():
-    assert is_chronon(changes([Insert(("a",), 3, 4), Insert(("b",), 3, 4)]))
-    assert not is_chronon(changes(timeline("a 3-5")))
 
 
 def test_a_large_history_is_swept_without_a_loop_over_rows():

@@ -6,7 +6,6 @@ import pyarrow as pa
 import pytest
 
 from headwater.algebra import nodes as n
-from headwater.language.expression_text import bind_text
 from headwater.model.delta import Delta
 from headwater.model.history import History
 from headwater.model.schema import Schema
@@ -14,6 +13,7 @@ from headwater.model.time import BEGINNING, INFINITY
 from headwater.operators.rows.constant import ConstantOperator
 from headwater.runtime.stepping import by_hand
 from headwater.state.store import MemoryStore
+from headwater.testing.expression_text import bind_text
 from headwater.testing.oracle import expected_history
 from headwater.testing.timeline import changes, history, timeline
 

@@ -14,7 +14,6 @@ import pytest
 from headwater.algebra.nodes import Source
 from headwater.expressions.nodes import Expression
 from headwater.kernels.sort import sort_by_key
-from headwater.language.expression_text import bind_text
 from headwater.model.delta import Delta
 from headwater.model.element import Stable
 from headwater.model.history import History
@@ -26,6 +25,7 @@ from headwater.operators.joins.join import JoinOperator
 from headwater.operators.joins.outer_join import OuterJoinOperator, SemiJoinOperator
 from headwater.state.store import FileStore, MemoryStore
 from headwater.testing.choices import Dice
+from headwater.testing.expression_text import bind_text
 from headwater.testing.generate import StreamShape, cut, whole
 from headwater.testing.generate import stream as random_stream
 from headwater.testing.timeline import changes, timeline

@@ -8,7 +8,6 @@ import pytest
 
 from headwater.algebra import nodes as n
 from headwater.expressions.rewrite import column
-from headwater.language.expression_text import bind_text
 from headwater.model.delta import Delta
 from headwater.model.history import History
 from headwater.model.schema import Schema
@@ -18,6 +17,7 @@ from headwater.operators.tables.standing_rows import StandingRowsOperator
 from headwater.runtime.stepping import by_hand
 from headwater.state.store import MemoryStore
 from headwater.testing.cases import scaled
+from headwater.testing.expression_text import bind_text
 
 WIDE, NARROW = Schema.of(_sequence="BIGINT", k="STRING", x="INT", _deleted="BOOLEAN"), Schema.of(k="STRING", x="INT")
 EVENTS, ROW = Schema.of(_sequence="BIGINT", k="INT", x="INT", _deleted="BOOLEAN"), Schema.of(k="INT", x="INT")

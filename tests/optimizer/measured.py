@@ -36,13 +36,13 @@ from headwater.algebra.nodes import (
     Union,
 )
 from headwater.expressions.nodes import Column, Expression
-from headwater.language.expression_text import bind_text
 from headwater.model.delta import Delta
 from headwater.model.schema import Field, Schema
 from headwater.model.time import INFINITY
 from headwater.operators.waiting.align import AlignOperator
 from headwater.optimizer.cost import ColumnStatistics, Estimates, Statistics, StreamStatistics, estimate
 from headwater.runtime.stepping import by_hand
+from headwater.testing.expression_text import bind_text
 
 TICKS = 60
 WARM = 20

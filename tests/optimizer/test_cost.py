@@ -43,7 +43,6 @@ from headwater.algebra.nodes import (
 )
 from headwater.expressions.nodes import Expression
 from headwater.expressions.rewrite import typed_as
-from headwater.language.expression_text import bind_text
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY, MICROSECONDS
 from headwater.optimizer import cost as module
@@ -56,6 +55,7 @@ from headwater.optimizer.cost import (
 )
 from headwater.testing import plans
 from headwater.testing.choices import Dice
+from headwater.testing.expression_text import bind_text
 
 
 def total_cost(plan: Plan, known: Statistics) -> float:

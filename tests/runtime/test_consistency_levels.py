@@ -12,7 +12,6 @@ from headwater.backends.explain import explain
 from headwater.errors import InputError
 from headwater.language.binder import bind_script
 from headwater.language.consistency import MIDDLE, STRONG, WEAK, Consistency, Level
-from headwater.language.expression_text import bind_text
 from headwater.language.introspection import Explain
 from headwater.model.delta import Delta
 from headwater.model.element import Stable
@@ -29,6 +28,7 @@ from headwater.runtime.reach import reached
 from headwater.runtime.stepping import Stepped, StepRunner
 from headwater.testing.cases import OPERATORS
 from headwater.testing.choices import Dice
+from headwater.testing.expression_text import bind_text
 from headwater.testing.generate import cut, streams, whole
 from headwater.testing.oracle import expected_histories
 from headwater.testing.shape import sources

@@ -7,11 +7,11 @@ import pytest
 
 from headwater.algebra import nodes as n
 from headwater.expressions.nodes import Column
-from headwater.language.expression_text import bind_text
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
 from headwater.runtime.stepping import by_hand
+from headwater.testing.expression_text import bind_text
 
 S = n.Source("s", Schema.of(k="STRING", v="BIGINT"))
 COUNT = n.AggregateCall("COUNT", "n", pa.int64())

@@ -21,13 +21,13 @@ from headwater.algebra.nodes import (
 )
 from headwater.algebra.plan_text import print_plan
 from headwater.expressions.rewrite import column
-from headwater.language.expression_text import bind_text
 from headwater.model.schema import Schema
 from headwater.optimizer.optimize import apply_rule
 from headwater.optimizer.physical.partial_aggregates import partial_aggregates
 from headwater.testing.cases import fresh, scaled
 from headwater.testing.checks import check_cases
 from headwater.testing.choices import Dice
+from headwater.testing.expression_text import bind_text
 from headwater.testing.generate import Case, StreamShape, streams, whole
 from headwater.testing.oracle import expected_histories
 from headwater.testing.plan_text import parse_plan

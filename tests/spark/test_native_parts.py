@@ -15,7 +15,6 @@ from headwater.backends.spark.native_rows import native_rows
 from headwater.backends.spark.native_slices import Slices, can_pre_aggregate, native_meter, sliced_rows, slices_of
 from headwater.expressions.nodes import Expression
 from headwater.expressions.rewrite import typed_as
-from headwater.language.expression_text import bind_text
 from headwater.model.delta import Delta
 from headwater.model.schema import Field, Schema
 from headwater.model.time import BEGINNING, INFINITY
@@ -28,6 +27,7 @@ from headwater.runtime.reading import together
 from headwater.sources.base import Piece
 from headwater.sources.intake import Intake
 from headwater.testing.choices import Dice
+from headwater.testing.expression_text import bind_text
 from headwater.testing.generate import streams, whole
 from headwater.testing.oracle import expected_history
 from headwater.testing.plan_text import parse_plan

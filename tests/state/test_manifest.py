@@ -17,7 +17,7 @@ from headwater.state.groups import LatestGroups
 from headwater.state.heads import Heads
 from headwater.state.hold_counts import HoldCounts
 from headwater.state.latest import LatestWins
-from headwater.state.manifest import Layout, State, agreed, route_by_key, rows_by_shard, state_segments
+from headwater.state.manifest import State, StateLayout, agreed, route_by_key, rows_by_shard, state_segments
 from headwater.state.queues import KeyQueues
 from headwater.state.runs import TimeRuns
 from headwater.state.store import FileStore
@@ -137,7 +137,7 @@ LAYOUTS = {
 }
 
 
-def empty_like(layout: Layout, name: str, store: FileStore) -> Layout:
+def empty_like(layout: StateLayout, name: str, store: FileStore) -> StateLayout:
     if name == "queues":
         return KeyQueues(store, layout._types, layout._gone)
     if name == "buckets":

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 
 from headwater.algebra.nodes import Aggregate, AggregateCall, Distinct, Filter, Source
-from headwater.language.expression_text import bind_text
 from headwater.model.element import Adjust, Insert, Stable
 from headwater.model.history import History
 from headwater.model.schema import Schema
@@ -17,6 +16,7 @@ from headwater.model.time import INFINITY
 from headwater.model.validity import StreamValidator
 from headwater.testing import strategies
 from headwater.testing.choices import Dice
+from headwater.testing.expression_text import bind_text
 from headwater.testing.generate import Case, StreamShape, reorder, shift, stream, streams, whole, with_ghosts
 from headwater.testing.oracle import expected_history
 from headwater.testing.plans import plan

@@ -43,11 +43,11 @@ from headwater.algebra.nodes import (
 )
 from headwater.expressions.duckdb import to_duckdb
 from headwater.expressions.nodes import Column, Expression
-from headwater.language.expression_text import bind_text
 from headwater.model.history import canonical_order, freeze
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
 from headwater.testing.choices import Dice
+from headwater.testing.expression_text import bind_text
 from headwater.testing.generate import Streams, streams, whole
 from headwater.testing.oracle import expected_histories, expected_history
 from headwater.testing.plans import aggregate, hop_window, plan, session_window, source, top_k

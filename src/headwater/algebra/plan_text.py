@@ -1,4 +1,4 @@
-"""Plans as text that people and tests read and write: one node a line, its inputs below it, two spaces further in.
+"""Plans as text that people and tests read and write: one node per line, its inputs below it, two spaces further in.
 
     aggregate by "auction": COUNT(*) AS "n" BIGINT
       window range 10 slide 2
@@ -6,7 +6,7 @@
           source bid (auction BIGINT, price DOUBLE NOT NULL) chronons final
 
 ``parse_plan(print_plan(plan)) == plan``. A node
-that is shared is written at each of its places. Functions of the user's are declared on lines before the tree.
+that is shared is written at each of its places. Functions of users are declared on lines before the tree.
 """
 
 from __future__ import annotations

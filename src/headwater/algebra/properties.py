@@ -7,14 +7,14 @@ elements for ever (11.2.2).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
 from attrs import frozen
 
 from headwater.algebra import nodes as n
 from headwater.algebra.row_properties import AT_MOST_ONE, Rows
-from headwater.algebra.time_properties import Times
+from headwater.algebra.time_properties import RowTimes, Times
 from headwater.model.schema import Schema
 
 
@@ -141,3 +141,19 @@ def keeps_for_ever(node: n.Plan) -> bool:
     if node.keeper is None or properties(node).begins_once:
         return False
     return any(properties(child).accumulates for child in node.inputs)
+
+
+TimeColumn = Callable[[str], str | None]
+"""By the name of a source: the column that orders it."""
+
+
+def row_times(plan: n.Plan, time_column: TimeColumn) -> RowTimes:
+    """Which columns of a plan hold the time of their row: the instant at which it begins to be valid.
+
+    The ORDERED BY column of a stream does, and so does the end of a window of TUMBLE, HOP or SESSION, as long as operators
+    only pass rows on. Window functions go by such a column, and by no other.
+    """
+    if isinstance(plan, n.Source):
+        column = time_column(plan.name)
+        return RowTimes(frozenset([column] if column else ()), 1 if plan.chronons else None)
+    return plan.row_times([row_times(child, time_column) for child in plan.inputs])

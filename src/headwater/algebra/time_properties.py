@@ -47,10 +47,6 @@ class Times:
         return Times(self.lifetime, ordered, ends, not alone and self.accumulates, self.starts_by)
 
 
-INSTANTS = Times(1)
-"""Elements of one instant each."""
-
-
 def swept(inputs: Sequence[Times], lifetime: int | None = None, starts_by: frozenset[str] = frozenset()) -> Times:
     """Where neighbours that are equal become one: they end, and grow in number, as those below do."""
     ends, accumulates = all(i.ends for i in inputs), any(i.accumulates for i in inputs)

@@ -9,17 +9,19 @@ from headwater.algebra.plan_text import print_plan
 from headwater.backends.spark.native_parts import NativePart, SparkRows, chain
 from headwater.backends.spark.native_slices import Slices, slices_of
 from headwater.clock.clock import Clock
+from headwater.clock.explain import explain_heartbeat
+from headwater.clock.rules import rules_of
 from headwater.expressions.printing import quoted
 from headwater.language.consistency import STRONG, Consistency
 from headwater.language.emission import ON_START
 from headwater.language.introspection import Answer, Explain, ExplainFormat, ExplainLevel
 from headwater.operators.base import EVERY_COLUMN, Operator
-from headwater.optimizer.cost import Statistics
+from headwater.optimizer.cost import Statistics, estimate
 from headwater.optimizer.explain import figures_text, outline, steps, story
 from headwater.optimizer.optimize import Optimized
 from headwater.optimizer.outline import Box, as_json, as_mermaid, as_tree
+from headwater.optimizer.physical.memory_aware import labeled
 from headwater.optimizer.plan_query import logical_only, plan_query
-from headwater.runtime.explain_time import heartbeat_text
 from headwater.runtime.graph import Graph
 from headwater.runtime.known_statistics import declared_statistics
 from headwater.runtime.layout import cut as levels_of
@@ -47,7 +49,7 @@ def explain(
     made = plan_query(request.plan, settings, statistics=statistics, native=SparkRows(streams))
     if request.level is ExplainLevel.HEARTBEAT:
         aware = settings.memory_aware == "on"
-        text = heartbeat_text(request, made.logical, memory_aware=aware, statistics=statistics, clock=clock)
+        text = _heartbeat_text(request, made.logical, statistics, clock, memory_aware=aware)
         return f"{text}\n{_when_shown(request, made)}"
     plan = request.plan if request.level is ExplainLevel.LOGICAL else made.logical
     if request.format is ExplainFormat.TEXT and request.level is not ExplainLevel.PHYSICAL:
@@ -69,9 +71,22 @@ def shown(answer: Answer | Explain, settings: Settings) -> str:
     return str(answer) if isinstance(answer, Answer) else explain(answer, settings)
 
 
+def _heartbeat_text(
+    request: Explain, plan: Plan, statistics: Statistics | None, clock: Clock | None, *, memory_aware: bool
+) -> str:
+    """What a query waits for, from the promises of its streams to the labels of its operators.
+
+    ``plan``: as it runs. ``clock``: of an engine that runs; without one, only what is declared.
+    """
+    running = clock if clock is not None and all(name in clock.progress for name in plan.streams) else None
+    rules = running.rules if running is not None else rules_of(request.streams)  # nobody reads some of them yet
+    estimates = estimate(plan, statistics)
+    tree = labeled(plan, lambda node: estimates[node].rate)
+    return explain_heartbeat(rules, plan.streams, running, plan=tree, links=None if memory_aware else {})
+
+
 def _when_shown(request: Explain, made: Optimized) -> str:
-    read = {node.name for node in made.plan.walk() if isinstance(node, Source)}
-    timestamps = all(stream.has_unit for stream in request.streams if stream.name in read)
+    timestamps = all(stream.has_unit for stream in request.streams if stream.name in made.plan.streams)
     return when_shown(made.plan, request.emission, request.consistency, timestamps=timestamps)
 
 

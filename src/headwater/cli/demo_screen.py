@@ -1,4 +1,4 @@
-"""What the demo shows: a small table a query while it runs, and the figures at the end."""
+"""What the demo shows: a small table per query while it runs, and the figures at the end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from headwater.runtime.views.amounts import length_text, rate_text, seconds_text
 if TYPE_CHECKING:
     from headwater.engine import Engine
     from headwater.query import Run
-    from headwater.runtime.views.progress import EngineProgress, Progress
+    from headwater.runtime.views.progress import EngineProgress, QueryProgress
 
 _ORDER = {
     "activity": ("auction", "descending"),
@@ -109,7 +109,7 @@ class Screen:
         text.append(f"{left:.0f} s left", style="bold")
         return text
 
-    def _panel(self, run: Run, progress: Progress, rows: int) -> Panel:
+    def _panel(self, run: Run, progress: QueryProgress, rows: int) -> Panel:
         answer = run.snapshot().to_arrow()
         column, way = _ORDER[run.name]
         first = answer.sort_by([(column, way)]).slice(0, rows)
@@ -133,5 +133,5 @@ def _inward(now: EngineProgress) -> str:
     )
 
 
-def _distance(query: Progress) -> str:
+def _distance(query: QueryProgress) -> str:
     return f"final up to {length_text(query.lag)} ago"

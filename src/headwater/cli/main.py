@@ -102,7 +102,7 @@ def _replay(
     The script's last SELECT runs, its result is the stream "query". A script without a SELECT runs every
     CREATE STREAM name AS …, each under its own name.
 
-    Input and output have one line an element: {"stream":"s","kind":"insert","start":1,"end":8,"row":{"x":"c"}} with
+    Input and output have one line per element: {"stream":"s","kind":"insert","start":1,"end":8,"row":{"x":"c"}} with
     "end":null for infinity and "at":5 for [5,6);
     {"stream":"s","kind":"adjust","start":1,"end":8,"new_end":5,"row":{…}};
     {"stream":"s","kind":"stable","at":11}; and {"kind":"tick"} in the input.

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from attrs import frozen
 
-from headwater.algebra.nodes import Source
 from headwater.cli.terminal import interruptible, is_terminal, messages, say
 from headwater.errors import HeadwaterError, InputError
 from headwater.language.binder import bind_script
@@ -177,8 +176,8 @@ def _check(script: Script, options: Options) -> None:
         if names.count(name) > 1:
             raise InputError("DUPLICATE_NAME", f'two queries are called "{name}"', hint="Give the stream another name.")
     folder = options.script.resolve().parent
-    for node in {node.name: node for q in queries for node in q.plan.walk() if isinstance(node, Source)}.values():
-        stream = script.catalog.get(node.name)
+    for name in dict.fromkeys(name for query in queries for name in query.plan.streams):
+        stream = script.catalog.get(name)
         if isinstance(stream, Stream) and stream.late_rows_of is None:
             _check_source(stream, folder)
 

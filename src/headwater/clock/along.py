@@ -12,7 +12,7 @@ from headwater.clock.rules import Rules, StreamRules
 from headwater.model.time import BEGINNING
 
 BREATH = 1_000_000
-"""Time passes always; a tick a second shows it often enough."""
+"""Time passes always; a tick per second shows it often enough."""
 _LONGEST_BREATH = 10 * BREATH
 _BREATHS = 60
 """The longer nothing has come, the less a moment matters: a minute of silence shows within a second, an hour within ten."""

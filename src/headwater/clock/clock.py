@@ -184,7 +184,7 @@ class Clock:
         return tuple(sorted(name for name, p in its.items() if p.frontier == slowest))
 
     def describe(self, stream: str) -> list[Heartbeat]:
-        """The rows of the view ``heartbeats`` for a stream, one a partition."""
+        """The rows of the view ``heartbeats`` for a stream, one per partition."""
         domain = next((d.streams for d in self.domains() if stream in d.streams), frozenset((stream,)))
         return heartbeats(stream, self.progress[stream], self.next_raise(stream), self.blocked_by(domain))
 

@@ -94,7 +94,7 @@ def sent_by(rules: StreamRules, seen: Iterable[Seen], now: int) -> int:
 
 
 def by_partition(seen: Iterable[Seen], rules: StreamRules) -> dict[str, Seen]:
-    """What all tasks saw, one a partition."""
+    """What all tasks saw, one per partition."""
     found: dict[str, Seen] = {}
     for one in seen:
         name = "" if rules.as_one else one.partition

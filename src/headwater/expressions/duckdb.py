@@ -10,8 +10,8 @@ from headwater.expressions.casts import cast_text, read_constant
 from headwater.expressions.connection import connection, infer
 from headwater.expressions.functions.table import FUNCTIONS
 from headwater.expressions.nodes import Call, Cast, Column, Expression, Field, Literal, UserCall
-from headwater.expressions.printing import ATOM, PRODUCT, Printer, quote, quoted
-from headwater.model.types import duckdb_name
+from headwater.expressions.printing import ATOM, PRODUCT, Printer, quoted
+from headwater.model.types import duckdb_name, quote
 
 
 class _DuckDB(Printer):

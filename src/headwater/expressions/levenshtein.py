@@ -11,7 +11,7 @@ from headwater.model.functions import UserFunction
 LEVENSHTEIN = UserFunction.define(
     "levenshtein", "headwater.expressions.levenshtein:levenshtein", (pa.string(), pa.string()), pa.int32()
 )
-"""It is called as functions of the user's are."""
+"""It is called as functions of users are."""
 
 
 def levenshtein(left: pa.Array, right: pa.Array) -> pa.Array:

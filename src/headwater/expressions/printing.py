@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from headwater.expressions.nodes import Call, Case, Cast, Column, Expression, Field, Literal, UserCall
+from headwater.model.types import quote
 
 OR, AND, NOT, TEST, JOINED, SUM, PRODUCT, SIGN, ATOM = range(1, 10)
 """How strongly text holds together: a part that holds less than its place asks for is put in parentheses."""
@@ -24,11 +25,6 @@ INFIX: dict[str, tuple[str, int, int, int]] = {
 """By name: the sign between two operands, how strongly the whole holds, and what it asks of its left and right side."""
 
 _TESTS = {"is null": "IS NULL", "is true": "IS TRUE", "is false": "IS FALSE"}
-
-
-def quote(text: str, sign: str) -> str:
-    """The text between two signs, those inside of it doubled."""
-    return f"{sign}{text.replace(sign, sign * 2)}{sign}"
 
 
 def quoted(name: str) -> str:

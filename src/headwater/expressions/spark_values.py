@@ -13,6 +13,8 @@ from decimal import Decimal
 
 import pyarrow as pa
 
+from headwater.model.types import quote
+
 _NAMES: dict[pa.DataType, str] = {
     pa.bool_(): "BOOLEAN",
     pa.int8(): "TINYINT",
@@ -37,7 +39,7 @@ class NotNativeError(Exception):
 
 def quoted(name: str) -> str:
     """The name as a column in the text of a Spark expression."""
-    return "`" + name.replace("`", "``") + "`"
+    return quote(name, "`")
 
 
 def spark_type(type_: pa.DataType) -> str:

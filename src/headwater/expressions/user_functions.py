@@ -1,4 +1,4 @@
-"""Scalar functions of the user's inside DuckDB: each connection learns a function when an expression first calls it."""
+"""Scalar functions of users inside DuckDB: each connection learns a function when an expression first calls it."""
 
 from __future__ import annotations
 

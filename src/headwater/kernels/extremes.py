@@ -107,7 +107,7 @@ def count_rows(low, high, instants):
 
 @njit(cache=True, nogil=True)
 def list_rows(low, high, counts, begin, stop):
-    """The rows valid at the instants from begin to stop, in order: offsets (one an instant and the end) and rows."""
+    """The rows valid at the instants from begin to stop, in order: offsets (one per instant and the end) and rows."""
     offsets = np.empty(stop - begin + 1, np.int64)
     offsets[0] = 0
     for q in range(begin, stop):

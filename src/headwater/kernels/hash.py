@@ -42,7 +42,7 @@ def unmix_all(hashes):
 
 @njit(cache=True, nogil=True)
 def hash_words(words, lane_1, lane_2):
-    """Fold one 64-bit word a row into the two lanes, in place."""
+    """Fold one 64-bit word per row into the two lanes, in place."""
     for i in range(len(words)):
         lane_1[i] = mix((lane_1[i] ^ words[i]) + _LANE_1)
         lane_2[i] = mix((lane_2[i] + words[i]) * _LANE_2 + np.uint64(1))
@@ -50,7 +50,7 @@ def hash_words(words, lane_1, lane_2):
 
 @njit(cache=True, nogil=True)
 def hash_bytes(offsets, data, lane_1, lane_2):
-    """Fold one byte string a row (Arrow offsets and bytes) into the two lanes, in place."""
+    """Fold one byte string per row (Arrow offsets and bytes) into the two lanes, in place."""
     for i in range(len(offsets) - 1):
         at, end = offsets[i], offsets[i + 1]
         a, b = lane_1[i], lane_2[i]
@@ -68,7 +68,7 @@ def hash_bytes(offsets, data, lane_1, lane_2):
 
 @njit(cache=True, nogil=True)
 def hash_lists(offsets, item_1, item_2, lane_1, lane_2):
-    """Fold the hashed items of one list a row into the two lanes, in place (order matters)."""
+    """Fold the hashed items of one list per row into the two lanes, in place (order matters)."""
     for i in range(len(offsets) - 1):
         a, b = lane_1[i], lane_2[i]
         for k in range(offsets[i], offsets[i + 1]):

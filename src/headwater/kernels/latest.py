@@ -14,7 +14,7 @@ _AHEAD = 128
 def find_keys(low, high, directory, dead, asked_low, asked_high, index, segment, row):
     """Where ``segment`` is still -2, set it to the index (-1: found dead) and ``row`` to the place in this segment.
 
-    ``dead`` has an entry a row, or one for all.
+    ``dead`` has an entry per row, or one for all.
     """
     step = 0 if len(dead) == 1 else 1
     n = len(low)

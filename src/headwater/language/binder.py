@@ -8,11 +8,11 @@ from typing import ClassVar
 from attrs import evolve
 from sqlglot import exp
 
-from headwater.algebra.nodes import Plan, Source, Union
-from headwater.errors import SqlError
+from headwater.algebra.nodes import Plan, Union
+from headwater.errors import InputError, SqlError
 from headwater.language.boundedness import check_bounded
 from headwater.language.catalog import Catalog, Derived, Entry, Function, Kind, Stream
-from headwater.language.consistency import Consistency, bind_consistency
+from headwater.language.consistency import STRONG, Consistency, bind_consistency
 from headwater.language.declarations import Declaration, check_references, late_stream
 from headwater.language.emission import bind_emission
 from headwater.language.functions.user_functions import bind_function, functions_of
@@ -140,8 +140,7 @@ class _ScriptBinder:
         binder = QueryBinder(self.catalog, self.text, one_row=self.settings.empty_aggregate == "one_row")
         with functions_of(self.catalog) as called:
             output = binder.bind(with_heartbeats(self.text, self.catalog, node))
-        read = {node.name for node in output.plan.walk() if isinstance(node, Source)}
-        check_time(self.text, self.catalog, node, read)
+        check_time(self.text, self.catalog, node, output.plan.streams)
         binder.uses |= called
         if _is_deep(output.plan):
             hint = "Give parts of it names of their own: CREATE STREAM … AS."
@@ -164,7 +163,7 @@ class _ScriptBinder:
 
     def _times(self, plan: Plan) -> set[bool]:
         """For each stream that a plan reads: are its times TIMESTAMPs, not plain numbers?"""
-        read = (self.catalog.get(node.name) for node in plan.walk() if isinstance(node, Source))
+        read = (self.catalog.get(name) for name in plan.streams)
         return {stream.has_unit for stream in read if isinstance(stream, Stream) and stream.time is not None}
 
     # -- CREATE -----------------------------------------------------------------------------------------------------
@@ -369,3 +368,24 @@ class _ScriptBinder:
         Show: _ask,
         Describe: _ask,
     }
+
+
+def level_of(text: str | Consistency) -> Consistency:
+    """What follows CONSISTENCY in a query.
+
+    >>> print(level_of("BLOCK 5 SECONDS REMEMBER 1 MINUTE"))
+    BLOCK 5 SECONDS REMEMBER 1 MINUTE
+    """
+    if isinstance(text, Consistency):
+        return text
+    try:
+        script = bind_script(f"CREATE STREAM s (x INT); SELECT x FROM s CONSISTENCY {text}")
+    except SqlError as problem:
+        raise InputError(
+            "CONSISTENCY",
+            f'"{text}" is no level of consistency',
+            detail=problem.message,
+            hint="There are STRONG, MIDDLE, WEAK [REMEMBER t] and BLOCK t REMEMBER t [BY WALL CLOCK].",
+        ) from problem
+    assert script.result is not None
+    return script.result.consistency or STRONG

@@ -187,7 +187,7 @@ class Derived:
 
 @frozen
 class Function:
-    """A function of the user's, scalar or aggregate."""
+    """A user's function, scalar or aggregate."""
 
     name: str
     definition: UserFunction

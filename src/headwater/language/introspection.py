@@ -34,7 +34,7 @@ class Answer:
     rows: tuple[tuple[str, ...], ...]
 
     def __str__(self) -> str:
-        """Aligned text, a line a row."""
+        """Aligned text, a line per row."""
         table = [self.columns, *self.rows]
         widths = [max(len(row[i]) for row in table) for i in range(len(self.columns))]
         rule = ["-" * w for w in widths]

@@ -195,7 +195,7 @@ class Delta:
         return self.take(kept).with_weight(weight)
 
     def split(self, by: Sequence[str], shards: int) -> list[Delta]:
-        """One delta a shard, by the top bits of the key's hash: equal keys always go together."""
+        """One delta per shard, by the top bits of the key's hash: equal keys always go together."""
         if shards == 1:
             return [self]
         shard = shard_of(self.key(by), shards)

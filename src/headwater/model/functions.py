@@ -1,4 +1,4 @@
-"""Functions of the user's: found by their import path, called on whole Arrow columns."""
+"""Functions of users: found by their import path, called on whole Arrow columns."""
 
 from __future__ import annotations
 

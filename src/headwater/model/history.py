@@ -116,14 +116,6 @@ class History:
         return _sweep(self.delta().with_times(self.start + amount, end))
 
 
-# -- conversions (Krämer 6.5) ---------------------------------------------------------------------------------------
-
-
-def is_chronon(delta: Delta) -> bool:
-    """True when every element is valid for exactly one instant (Krämer 6.4)."""
-    return bool((delta.end == delta.start + 1).all())
-
-
 # -- values ---------------------------------------------------------------------------------------------------------
 
 

@@ -69,7 +69,7 @@ def duckdb_name(type_: pa.DataType) -> str:
     if pa.types.is_list(type_):
         return f"{duckdb_name(type_.value_type)}[]"
     if pa.types.is_struct(type_):
-        return f"STRUCT({_fields(type_, _in_double_quotes, duckdb_name)})"
+        return f"STRUCT({_fields(type_, lambda name: quote(name, chr(34)), duckdb_name)})"
     if pa.types.is_decimal(type_):
         return f"DECIMAL({type_.precision},{type_.scale})"
     return SPELLINGS[type_].duckdb
@@ -79,13 +79,14 @@ def _fields(type_: pa.DataType, name: Callable[[str], str], speller: Callable[[p
     return ", ".join(f"{name(type_.field(i).name)} {speller(type_.field(i).type)}" for i in range(type_.num_fields))
 
 
-def _in_double_quotes(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+def quote(text: str, sign: str) -> str:
+    """The text between two signs, those inside of it doubled."""
+    return f"{sign}{text.replace(sign, sign * 2)}{sign}"
 
 
 def _plain(name: str) -> str:
     """The name of a field, in backquotes unless it is one word."""
-    return name if re.fullmatch(r"[^\W\d]\w*", name) else "`" + name.replace("`", "``") + "`"
+    return name if re.fullmatch(r"[^\W\d]\w*", name) else quote(name, "`")
 
 
 # -- back ---------------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ _LEAST_SWEEP = 1024
 class StreamValidator:
     """Follows one stream and raises a ``StreamError`` at the first thing that no valid stream may contain.
 
-    ``check_element`` costs O(1) an element (amortised: what a stable point has frozen is forgotten when the table of
+    ``check_element`` costs O(1) per element (amortised: what a stable point has frozen is forgotten when the table of
     live elements has doubled). ``check_delta`` is LEGAL(d, L) for a whole tick, and then the frontier moves.
     """
 

@@ -1,1 +1,1 @@
-"""Interval operators on deltas, one a file."""
+"""Interval operators on deltas, one per file."""

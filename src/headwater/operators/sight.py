@@ -145,7 +145,7 @@ class _Groups(NamedTuple):
 class _Sum(NamedTuple):
     """The sum of one column in each group, times its sign: what single rows have, and how often ``large`` occurs besides.
 
-    Decimals have two words a value.
+    Decimals have two words per value.
     """
 
     digits: Sequence[np.ndarray]

@@ -50,7 +50,7 @@ def integers(column: pa.Array) -> Int64Array:
 
 
 def to_words(column: pa.Array) -> Int64Array:
-    """One word a value (NaN is the largest, -0.0 becomes 0.0); NULLs are arbitrary."""
+    """One word per value (NaN is the largest, -0.0 becomes 0.0); NULLs are arbitrary."""
     if not pa.types.is_floating(column.type):
         return integers(column)
     values = floats(column)

@@ -1,7 +1,7 @@
 """The cost model: what running a plan takes, node by node and as a whole (Krämer chapter 22).
 
-Rates and lifetimes go through a plan by one formula an operator (``estimation/characteristics.py``), which gives each node's
-state and time (``estimation/resources.py``). A plan's cost is the sum over its different nodes: equal parts run once.
+Rates and lifetimes go through a plan by one formula per operator (``estimation/characteristics.py``), which gives each
+node's state and time (``estimation/resources.py``). A plan's cost is the sum over its different nodes: equal parts run once.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ class Part(NamedTuple):
 
     stream: Characteristics
     changes: float
-    """Rows of deltas an instant."""
+    """Rows of deltas per instant."""
     churn: float
     width: float
     """Bytes of a row."""

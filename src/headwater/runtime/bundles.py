@@ -1,7 +1,7 @@
 """What goes from one level to a shard of a later one in a tick: one bundle from every sender to every shard.
 
 A bundle holds the rows of each edge, how far each edge's rows are final, and what was seen of the sources: so every shard
-computes the same frontiers without asking anybody. Bytes are an Arrow IPC stream an edge behind a small header; a large
+computes the same frontiers without asking anybody. Bytes are an Arrow IPC stream per edge behind a small header; a large
 bundle is a file where sender and receiver share a file system, and is mapped there.
 """
 
@@ -94,7 +94,7 @@ def unpack(data: pa.Buffer) -> Bundle:
 
 
 def spread(delta: Delta, route: tuple[str, ...], shards: int) -> list[Delta]:
-    """One delta a shard."""
+    """One delta per shard."""
     if shards == 1 or not len(delta):
         return [delta] + [Delta.empty(delta.schema) for _ in range(shards - 1)]
     if route == ONE_SHARD:

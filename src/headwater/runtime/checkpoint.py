@@ -1,4 +1,4 @@
-"""What is kept between ticks: one manifest a tick, written whole and put in place by a rename.
+"""What is kept between ticks: one manifest per tick, written whole and put in place by a rename.
 
     checkpoint/
       manifests/000000000012.json   the engine after tick 12, with a checksum

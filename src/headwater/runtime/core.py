@@ -8,13 +8,15 @@ deliver again under the same number.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from attrs import evolve
 
 from headwater.clock.times import Times
 from headwater.clock.wall import WallClock
+from headwater.errors import HeadwaterError
 from headwater.model.delta import Delta
 from headwater.model.time import INFINITY
 from headwater.runtime import points
@@ -24,12 +26,20 @@ from headwater.runtime.delivery import Delivery
 from headwater.runtime.deployment import Deployment
 from headwater.runtime.executor import Executor, LocalExecutor, TickResult
 from headwater.runtime.queries import Queries
-from headwater.runtime.stopped import told_how_to_go_on
 from headwater.runtime.streams import Streams
 from headwater.runtime.tick_making import TickMaker, take_pushed
 from headwater.runtime.views.metrics import Metrics
 from headwater.runtime.views.picture import Picture, QueryPicture
 from headwater.runtime.views.progress import TickLog
+
+_GO_ON_FROM_BEFORE = (
+    "Nothing of this tick is committed. To go on from before it, connect with the checkpoint again, DROP QUERY of that name,"
+    " start it as it should be, and the others as they were."
+)
+_BEGIN_AGAIN = (
+    "The engine has stopped, and nothing of this tick is answered: begin again with the query as it should be, or without"
+    " it. With a checkpoint the others would go on from before it."
+)
 
 
 class Core:
@@ -82,7 +92,7 @@ class Core:
     ) -> TickResult | None:
         """One tick over all batches that wait. None if there is nothing to do; ``idle``: let time pass all the same."""
         committed = self.committed
-        with committed.lock, told_how_to_go_on(kept=committed.checkpoint is not None):
+        with committed.lock, _saying_how_to_go_on(kept=committed.checkpoint is not None):
             began, ended = time.time(), frozenset(ended)
             fresh = [d for d in deliveries if d.stream in self.streams.tasks and not committed.covers(d)]
             if not idle and not fresh and not given and not frontiers and self._is_ended(ended):
@@ -140,3 +150,17 @@ class Core:
         with self.committed.lock:
             self.queries.close()
             self.committed.close()
+
+
+@contextmanager
+def _saying_how_to_go_on(*, kept: bool) -> Iterator[None]:
+    """Around a tick. When an expression of one query fails, all stop: they share operators and time.
+
+    ``kept``: is there a checkpoint?
+    """
+    try:
+        yield
+    except HeadwaterError as problem:
+        if problem.code != "EXPRESSION_FAILED":
+            raise
+        raise problem.hinting(_GO_ON_FROM_BEFORE if kept else _BEGIN_AGAIN) from problem.__cause__

@@ -183,10 +183,7 @@ class Deployment:
         graph = Graph()
         self.node_of = _lower(graph, self._running.values(), self.relations.values()).node_of
         self.layout, self._described = cut(graph), None
-        self.together = tuple(
-            frozenset(node.name for node in query.plan.walk() if isinstance(node, Source))
-            for query in self._running.values()
-        )
+        self.together = tuple(frozenset(query.plan.streams) for query in self._running.values())
         self.stagers = {query.name: query.sink.stager() for query in self._running.values()}
 
     def key_of(self, name: str) -> str:

@@ -24,7 +24,7 @@ from headwater.runtime.measured import Samples, together
 from headwater.runtime.reading import StreamTask, take_in
 from headwater.runtime.sender import Arrivals, SenderOutput, send
 from headwater.runtime.stage import Records, Stage, StageOutput, StateCache, Worked
-from headwater.runtime.tick import Progress, Tick, level_0_frontiers, progress
+from headwater.runtime.tick import StreamTimes, Tick, level_0_frontiers, stream_times
 from headwater.sinks.base import Staged, Stager
 from headwater.state.store import FileStore, MemoryStore, Store
 
@@ -72,7 +72,7 @@ class TickResult:
     """By query: all rows of its answer that start before this have come."""
     known: dict[str, int] = Factory(dict)
     """By query: its answer is known before this, even where rows wait until they end."""
-    progress: Progress = Factory(lambda: Progress({}, {}, Clock()))
+    progress: StreamTimes = Factory(lambda: StreamTimes({}, {}, Clock()))
     rows: dict[str, int] = Factory(dict)
     late: dict[str, int] = Factory(dict)
     bad: dict[str, int] = Factory(dict)
@@ -125,7 +125,7 @@ def collected(
         for stream, sample in sent.samples.items():
             result.samples[stream] = together([result.samples.get(stream, {}), sample])
         _gather(result, sent)
-    result.progress, result.seen = progress(job.tick, seen), dict(seen)
+    result.progress, result.seen = stream_times(job.tick, seen), dict(seen)
     origin = level_0_frontiers(job.layout, result.progress.frontiers)
     result.frontiers = {q: origin[job.layout.graph.queries[q]] for q in job.layout.levels[0].queries}
     result.known = dict(result.frontiers)

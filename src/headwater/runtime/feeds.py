@@ -1,4 +1,4 @@
-"""How batches of a stream come that no query of Spark's brings: asked for, or pushed by hand."""
+"""How batches of a stream come that no Spark query brings: asked for, or pushed by hand."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Feed(Protocol):
         """What is there now counts as well. Only while no tick runs."""
         ...
 
-    def drained(self) -> bool:
+    def is_drained(self) -> bool:
         """Has everything been committed that was there when it was told to look again?"""
         ...
 
@@ -74,7 +74,7 @@ class PolledFeed:
         self._empty = False
         self._source.look_again()
 
-    def drained(self) -> bool:
+    def is_drained(self) -> bool:
         return self._finished or (self._empty and not self._source.finite)
 
     def taken_until(self) -> int:
@@ -125,7 +125,7 @@ class PushedFeed:
 
     def look_again(self) -> None: ...
 
-    def drained(self) -> bool:
+    def is_drained(self) -> bool:
         return True
 
     def taken_until(self) -> int:

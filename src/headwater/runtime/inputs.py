@@ -10,7 +10,7 @@ from typing import Protocol
 import pyarrow as pa
 from attrs import define
 
-from headwater.algebra.nodes import Plan, Source
+from headwater.algebra.nodes import Plan
 from headwater.errors import InputError
 from headwater.language.catalog import Catalog, Stream
 from headwater.language.system_views import comes_with
@@ -111,8 +111,7 @@ class Inputs:
     def start(self, plan: Plan, catalog: Catalog) -> None:
         """Start the sources that a plan reads."""
         parents = {child: t.stream for t in self._core.streams.tasks.values() for child in (t.late, t.bad)}
-        read = [node.name for node in plan.walk() if isinstance(node, Source)]
-        for name in [parents.get(name) or comes_with(catalog, name) for name in read]:
+        for name in [parents.get(name) or comes_with(catalog, name) for name in plan.streams]:
             entry, known = catalog.get(name), self._known.get(name)
             if isinstance(entry, Stream) and name not in self._core.streams.tasks and not catalog.gets_late_rows(entry):
                 self._pushed_feed(entry)
@@ -157,7 +156,7 @@ class Inputs:
             for feed in self.feeds:
                 feed.look_again()
         for feed in self.feeds:
-            while not feed.drained():
+            while not feed.is_drained():
                 self.loop.raise_failure()
                 self.loop.pause()
         self.loop.settle()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from headwater.algebra.nodes import Plan, Source
+from headwater.algebra.nodes import Plan
 from headwater.language.catalog import Catalog, Stream
 from headwater.model.time import MICROSECONDS
 from headwater.optimizer.cost import Statistics, StreamStatistics
@@ -30,7 +30,7 @@ def known_statistics(
 ) -> Statistics:
     """All that is known now of the streams of a plan; ``footers``: what the files of a stream say."""
     found: dict[str, StreamStatistics] = {}
-    for name in {node.name for node in plan.walk() if isinstance(node, Source)}:
+    for name in plan.streams:
         stream = catalog.get(name)
         if isinstance(stream, Stream):
             in_files = {n: Figure(float(f"{value:.3g}"), FOOTERS) for n, value in footers(name).items()}

@@ -39,7 +39,7 @@ class Input(NamedTuple):
 
 
 @frozen
-class Level:
+class GraphLevel:
     """What runs at one level, in order, and what comes in and goes out."""
 
     number: int
@@ -55,7 +55,7 @@ class Layout:
     """A graph cut into levels."""
 
     graph: Graph
-    levels: tuple[Level, ...]
+    levels: tuple[GraphLevel, ...]
     edges: tuple[Edge, ...]
     inputs: tuple[tuple[Input, ...], ...]
     """For each node."""
@@ -95,8 +95,8 @@ class _Cutter:
     def _last(self) -> int:
         return max((place.level for place in self._places), default=0)
 
-    def _level(self, number: int, edges: Sequence[Edge]) -> Level:
-        return Level(
+    def _level(self, number: int, edges: Sequence[Edge]) -> GraphLevel:
+        return GraphLevel(
             number,
             tuple(i for i, place in enumerate(self._places) if place.level == number),
             tuple(e.id for e in edges if e.level == number),

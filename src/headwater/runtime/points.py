@@ -38,7 +38,7 @@ _told: Callable[[str], None] | None = _named()
 
 def tell(function: Callable[[str], None] | None) -> None:
     """Call this at every point that the process passes from now on."""
-    global _told  # noqa: PLW0603 - one a process
+    global _told  # noqa: PLW0603 - one per process
     _told = function
 
 

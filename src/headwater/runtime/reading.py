@@ -157,7 +157,7 @@ def _apart(kind: str, taken: Sequence[Taken], schema: Schema) -> pa.RecordBatch:
 
 
 def together(seen: Sequence[Seen]) -> tuple[Seen, ...]:
-    """One sighting a partition."""
+    """One sighting per partition."""
     found: dict[str, Seen] = {}
     for part in seen:
         found[part.partition] = found[part.partition].plus(part) if part.partition in found else part

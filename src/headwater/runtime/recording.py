@@ -6,7 +6,6 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from attrs import define, field
 
 from headwater.algebra.nodes import Plan, Source
 from headwater.errors import HeadwaterError, InputError
+from headwater.language.text import did_you_mean
 from headwater.model.delta import Delta
 from headwater.model.element import Adjust, Insert, Stable
 from headwater.model.schema import Schema
@@ -83,7 +83,7 @@ class _Reader:
             raise InputError("BAD_ELEMENT", message, hint=f"It is one of {', '.join(_KEYS)}.")
         unknown = sorted(entry.keys() - _KEYS[kind])
         if unknown:
-            hint = _did_you_mean(unknown[0], _KEYS[kind])
+            hint = did_you_mean(unknown[0], _KEYS[kind])
             raise InputError("BAD_ELEMENT", f'{_a(kind)} has no key "{unknown[0]}"', hint=hint)
         if kind == "tick":
             self._entries.append(None)
@@ -101,7 +101,7 @@ class _Reader:
             return self._streams[name]
         if name in self._computed:
             raise InputError("UNKNOWN_STREAM", f'stream "{name}" is computed by a query and takes no elements')
-        hint = _did_you_mean(name, self._streams) or f"The script declares {', '.join(self._streams) or 'none'}."
+        hint = did_you_mean(name, self._streams) or f"The script declares {', '.join(self._streams) or 'none'}."
         raise InputError("UNKNOWN_STREAM", f'stream "{name}" is not declared in the script', hint=hint)
 
     def ticks(self, batch: int | None) -> list[Tick]:
@@ -166,7 +166,7 @@ class _Stream:
             raise InputError("AMBIGUOUS_COLUMN", f'stream "{self.name}": {problem}') from None
         unknown = [name for i, name in enumerate(shape) if i not in places]
         if unknown:
-            hint = _did_you_mean(unknown[0], self._decoders) or f"The columns are {', '.join(self._decoders)}."
+            hint = did_you_mean(unknown[0], self._decoders) or f"The columns are {', '.join(self._decoders)}."
             raise InputError("UNKNOWN_COLUMN", f'stream "{self.name}" has no column "{unknown[0]}"', hint=hint)
         return [None if place < 0 else shape[place] for place in places]
 
@@ -223,11 +223,6 @@ def _instant(entry: dict[str, Any], key: str, *, infinite: bool = False) -> int:
     if not BEGINNING < value < INFINITY:
         raise InputError("BAD_ELEMENT", f'"{key}" must fit in 64 bits, which {value} does not')
     return value
-
-
-def _did_you_mean(word: str, candidates: Iterable[str]) -> str:
-    near = get_close_matches(word, list(candidates), n=1)
-    return f'Did you mean "{near[0]}"?' if near else ""
 
 
 def _a(kind: str) -> str:

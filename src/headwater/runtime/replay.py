@@ -11,7 +11,6 @@ from typing import Any
 
 from attrs import Factory, define
 
-from headwater.algebra.nodes import Source
 from headwater.errors import InputError
 from headwater.language.binder import bind_script
 from headwater.language.catalog import Catalog, Derived, Stream
@@ -108,18 +107,18 @@ def replay(
 
 def _put_aside(script: Script, queries: Sequence[Query]) -> dict[str, Schema]:
     """Late and malformed rows that queries read: a recording has none, unless it names them itself."""
-    read = {node.name for query in queries for node in query.plan.walk() if isinstance(node, Source)}
+    read = {name for query in queries for name in query.plan.streams}
     found = (put_aside(script.catalog, name) for name in read if script.catalog.get(name) is None)
     return {stream.name: stream.schema for stream in found if stream is not None}
 
 
 def _check_recordable(query: Query, recorded: Collection[str]) -> None:
     """What the engine tells of itself, it tells in wall-clock time, of which a recording has none."""
-    for node in query.plan.walk():
-        if isinstance(node, Source) and node.name not in recorded and node.name in SYSTEM_VIEWS:
+    for name in query.plan.streams:
+        if name not in recorded and name in SYSTEM_VIEWS:
             raise InputError(
                 "NO_WALL_CLOCK",
-                f'query "{query.name}" reads "{node.name}", and a replay has no wall clock',
+                f'query "{query.name}" reads "{name}", and a replay has no wall clock',
                 detail="How far streams are stands in the recording itself, as its stable points.",
                 hint="Run it with headwater run, or in an engine.",
             )

@@ -21,10 +21,10 @@ from headwater.runtime import points
 from headwater.runtime.ahead import later_readers, legal_part, pile_for, too_large
 from headwater.runtime.bundles import Bundle, all_seen, bundles_for, rows_of
 from headwater.runtime.graph import Graph, Node
-from headwater.runtime.layout import Layout, Level
+from headwater.runtime.layout import GraphLevel, Layout
 from headwater.runtime.portions import PORTION, portions
 from headwater.runtime.reach import passed_on, reached
-from headwater.runtime.tick import Made, Progress, Tick, level_0_frontiers, progress
+from headwater.runtime.tick import Made, StreamTimes, Tick, level_0_frontiers, stream_times
 from headwater.sinks.base import Staged, Stager
 from headwater.state.store import MemoryStore, Store
 
@@ -122,7 +122,7 @@ class Stage:
         staging: str,
     ) -> None:
         self._layout, self._shard, self._tick = layout, shard, tick
-        self._level: Level = layout.levels[level]
+        self._level: GraphLevel = layout.levels[level]
         self._store, self._place, self._cache = store, place, cache
         self._stagers, self._staging = stagers, staging
         self._out = StageOutput(level, shard)
@@ -153,7 +153,7 @@ class Stage:
         """``records`` are this shard's; the bundles are for later levels, as (level, shard, bundle)."""
         began = time.perf_counter()
         seen = all_seen(bundles)
-        now = progress(self._tick, seen)
+        now = stream_times(self._tick, seen)
         edges = [self._layout.edges[e] for e in self._level.outgoing]
         wanted = {edge.node for edge in edges} | {self._layout.graph.queries[q] for q in self._level.queries}
         self._parts = {i: [] for i in wanted}
@@ -175,7 +175,7 @@ class Stage:
         self._out.seconds = time.perf_counter() - began
         return self._out, onward
 
-    def _reached(self, node: int, now: Progress) -> int:
+    def _reached(self, node: int, now: StreamTimes) -> int:
         graph, scope = self._layout.graph, self._layout.scope[node]
         return reached(graph, graph.nodes[node], scope, now.frontiers, now.newest, self._tick.newest_before)
 
@@ -234,7 +234,7 @@ class Stage:
     def _inputs_of(self, node: Node) -> list[Node]:
         return [self._layout.graph.nodes[i] for i in node.inputs]
 
-    def _arrived(self, bundles: Sequence[Bundle], now: Progress) -> dict[int, Made]:
+    def _arrived(self, bundles: Sequence[Bundle], now: StreamTimes) -> dict[int, Made]:
         """The rows of each edge that comes in, and how far all its senders are."""
         arrived: dict[int, Made] = {}
         origin = level_0_frontiers(self._layout, now.frontiers)

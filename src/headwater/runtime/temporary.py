@@ -17,7 +17,7 @@ def make_folder(prefix: str = "headwater-") -> str:
 
 
 def remove_folder(path: str) -> None:
-    """Now, and once more at the end: a task of Spark's that was told to stop may still bring it back."""
+    """Now, and once more at the end: a Spark task that was told to stop may still bring it back."""
     shutil.rmtree(path, ignore_errors=True)
 
 

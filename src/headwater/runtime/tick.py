@@ -65,7 +65,7 @@ class Made(NamedTuple):
     known: int
 
 
-class Progress(NamedTuple):
+class StreamTimes(NamedTuple):
     """By stream: how far it is final, and how far it has been seen."""
 
     frontiers: dict[str, int]
@@ -73,7 +73,7 @@ class Progress(NamedTuple):
     clock: Clock
 
 
-def progress(tick: Tick, seen: Mapping[str, Sequence[Seen]]) -> Progress:
+def stream_times(tick: Tick, seen: Mapping[str, Sequence[Seen]]) -> StreamTimes:
     """Where the streams are once everything of the tick has been seen."""
     clock = tick.clock.after(seen, tick.now, drained=tick.drained, together=tick.together, ended=tick.ended)
     frontiers = {name: clock.frontier(name) for name in clock.progress} | dict(tick.given)
@@ -83,7 +83,7 @@ def progress(tick: Tick, seen: Mapping[str, Sequence[Seen]]) -> Progress:
     for name, parts in seen.items():
         newest[name] = max(newest.get(name, BEGINNING), *(part.newest for part in parts if part.rows), BEGINNING)
     newest |= {child: newest.get(parent, BEGINNING) for child, parent in tick.follows.items()}
-    return Progress(frontiers, newest, clock)
+    return StreamTimes(frontiers, newest, clock)
 
 
 def level_0_frontiers(layout: Layout, frontiers: Mapping[str, int]) -> dict[int, int]:

@@ -101,7 +101,7 @@ class TickMaker:
         )
 
     def _views_read(self) -> set[str]:
-        """System views that queries read; a stream of the user's may have the same name."""
+        """System views that queries read; a stream of a user may have the same name."""
         read = self._deployment.layout.graph.sources
         return {name for name in read if name in SYSTEM_VIEWS} - self._streams.tasks.keys()
 

@@ -55,7 +55,7 @@ def memory(*, keep: str | timedelta | int | None = None) -> MemorySink:
 
 
 def parquet(path: Path, *, compression: str = "snappy") -> FileSink:
-    """Parquet files in a folder, one or more a tick; a path or any URI that pyarrow knows. Exactly once.
+    """Parquet files in a folder, one or more per tick; a path or any URI that pyarrow knows. Exactly once.
 
     >>> parquet("/data/answers").describe()
     {'sink': 'parquet', 'path': '/data/answers', 'delivery': 'exactly once'}
@@ -79,7 +79,7 @@ def csv(path: Path) -> FileSink:
 
 
 def json(path: Path) -> FileSink:
-    """Files in a folder with a JSON object a line. Exactly once.
+    """Files in a folder with a JSON object per line. Exactly once.
 
     >>> json("/data/answers").describe()["sink"]
     'json'
@@ -104,7 +104,7 @@ def foreach(function: Callable[[pa.Table, int], object]) -> CallbackSink:
 
 
 def spark(function: Callable[[Any, int], object]) -> SparkSink:
-    """Call ``function(frame, tick)`` for every tick that has rows: any batch writer of Spark's will do. At least once.
+    """Call ``function(frame, tick)`` for every tick that has rows: any batch writer of Spark will do. At least once.
 
     >>> spark(lambda frame, tick: frame.write.mode("append").saveAsTable("answers")).describe()["sink"]
     'spark'
@@ -117,7 +117,7 @@ def spark(function: Callable[[Any, int], object]) -> SparkSink:
 def delta(
     path: Path, *, partition_by: Sequence[str] = (), storage_options: Mapping[str, str] | None = None
 ) -> DeltaSink:
-    """Append to a Delta table, one commit a tick. Exactly once. Needs ``pip install 'headwater[delta]'``.
+    """Append to a Delta table, one commit per tick. Exactly once. Needs ``pip install 'headwater[delta]'``.
 
     >>> delta("/data/answers").describe()["delivery"]
     'exactly once'

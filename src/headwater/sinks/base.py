@@ -135,7 +135,7 @@ class Sink(ABC):
         """Put the tick's whole answer aside, as ``Stager.stage`` does; the files that hold it, if it needs any.
 
         The rows are as the changes of a stream that is never revised: the query's columns, ``_start`` and ``_end`` as
-        instants, in a session whose zone is UTC. Runs one job of Spark's.
+        instants, in a session whose zone is UTC. Runs one Spark job.
         """
         raise NotImplementedError
 

@@ -1,4 +1,4 @@
-"""A function of the user's, called with every tick's rows."""
+"""A user's function, called with every tick's rows."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from headwater.sinks.tables import arrow_schema, check_names
 
 
 class DeltaSink(Sink):
-    """Appends to a Delta table, one commit a tick that has rows."""
+    """Appends to a Delta table, one commit per tick that has rows."""
 
     guarantee = Guarantee.EXACTLY_ONCE
 

@@ -1,4 +1,4 @@
-"""How a table becomes a file: Parquet, CSV, or a JSON object a line."""
+"""How a table becomes a file: Parquet, CSV, or a JSON object per line."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.errors import InputError
+from headwater.expressions.printing import quoted
 from headwater.model.arrays import view
-from headwater.model.types import sql_name
+from headwater.model.types import quote, sql_name
 
 _BATCH = 100_000
 
@@ -81,14 +82,14 @@ class CsvFormat(FileFormat):
 
 
 class JsonFormat(FileFormat):
-    """One object a line, values as ``headwater replay`` prints them: ISO times, base64, decimals and NaN as texts."""
+    """One object per line, values as ``headwater replay`` prints them: ISO times, base64, decimals and NaN as texts."""
 
     name, extension = "json", ".json"
 
     def write(self, table: pa.Table, stream: Any) -> None:
         from headwater.expressions.connection import connection
 
-        pairs = ", ".join(f"{_quoted(f.name)}: {_json(table.column(f.name), f)}" for f in table.schema)
+        pairs = ", ".join(f"{_as_text(f.name)}: {_json(table.column(f.name), f)}" for f in table.schema)
         database = connection()
         database.register("_table", table)
         try:
@@ -109,7 +110,7 @@ def _text(lines: pa.Array) -> pa.Buffer:
 
 
 def _json(column: pa.ChunkedArray, field: pa.Field) -> str:
-    name = '"' + field.name.replace('"', '""') + '"'
+    name = quoted(field.name)
     if pa.types.is_floating(field.type) and _all_finite(column):
         return name  # DuckDB writes NaN and Infinity bare, which is no JSON, so they need care; but they are rare
     return _json_value(name, field.type, 0)
@@ -138,12 +139,12 @@ def _json_value(value: str, type_: pa.DataType, depth: int) -> str:
     if pa.types.is_struct(type_):
         fields = [type_.field(i) for i in range(type_.num_fields)]
         inside = (
-            f"{_quoted(f.name)}: {_json_value(f'struct_extract({value}, {_quoted(f.name)})', f.type, depth)}"
+            f"{_as_text(f.name)}: {_json_value(f'struct_extract({value}, {_as_text(f.name)})', f.type, depth)}"
             for f in fields
         )
         return f"CASE WHEN {value} IS NOT NULL THEN {{{', '.join(inside)}}} END"
     return value
 
 
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+def _as_text(name: str) -> str:
+    return quote(name, "'")

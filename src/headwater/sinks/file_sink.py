@@ -1,4 +1,4 @@
-"""Files in a folder, one or more a tick: Parquet, CSV or JSON. Exactly once.
+"""Files in a folder, one or more per tick: Parquet, CSV or JSON. Exactly once.
 
     answers/
       _headwater.json             whose answers these are, and the last tick that is complete; with a checksum

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headwater.expressions.spark_values import quoted
 from headwater.model.schema import END, START
 from headwater.model.time import INFINITY
 from headwater.sinks.base import Output
@@ -32,8 +33,8 @@ def write_parquet(frame: DataFrame, folder: Folder, compression: str = "snappy")
 def as_delivered(frame: DataFrame, output: Output, tick: int) -> DataFrame:
     """Rows that only ever come, with the columns of ``tables.arrow_schema``."""
     columns = [
-        f"CAST({_quoted(name)} AS TIMESTAMP_NTZ) AS {_quoted(name)}" if type_ == "timestamp" else _quoted(name)
-        for name, type_ in frame.select(*map(_quoted, output.schema.names)).dtypes
+        f"CAST({quoted(name)} AS TIMESTAMP_NTZ) AS {quoted(name)}" if type_ == "timestamp" else quoted(name)
+        for name, type_ in frame.select(*map(quoted, output.schema.names)).dtypes
     ]
     times = [f"{_instant(output, name)} AS {name}" for name in (START, END)]
     if not output.changelog:
@@ -47,7 +48,3 @@ def as_delivered(frame: DataFrame, output: Output, tick: int) -> DataFrame:
 def _instant(output: Output, name: str) -> str:
     number = f"nullif({name}, {INFINITY}L)" if name == END else name
     return f"CAST(timestamp_micros({number}) AS TIMESTAMP_NTZ)" if output.timestamps else number
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -1,4 +1,4 @@
-"""Any batch writer of Spark's: a function gets every tick's rows as a DataFrame."""
+"""Any batch writer of Spark: a function gets every tick's rows as a DataFrame."""
 
 from __future__ import annotations
 

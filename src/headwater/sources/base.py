@@ -138,7 +138,7 @@ class Source(ABC):
     def spark_batch(self, spark: SparkSession, splits: Sequence[Split], time: str) -> SparkBatch | None:
         """The rows of these splits as a DataFrame, where Spark reads the same rows, and as fast as tasks do.
 
-        Malformed rows are left in. A TIMESTAMP is the one of Spark's that has a zone; the session's must be UTC.
+        Malformed rows are left in. A TIMESTAMP is Spark's own, which has a zone; the session's must be UTC.
         """
         return None
 

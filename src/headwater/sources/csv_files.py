@@ -73,7 +73,7 @@ class CsvReader(Reader):
         try:
             places = find_columns(names, self.text.schema, required=())
         except UnfitError as problem:
-            if first.size and split.get("start", 0) == 0:  # once a file; an empty file has nothing to say
+            if first.size and split.get("start", 0) == 0:  # once per file; an empty file has nothing to say
                 shown = bytes(first).decode("utf-8", "replace").rstrip("\r\n")
                 yield Piece(empty, unreadable(path, str(problem), shown, line=1), where=path)
             return

@@ -1,4 +1,4 @@
-"""Any streaming DataFrame of Spark's as a source."""
+"""Any streaming DataFrame as a source."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class DataFrameSource(Source):
-    """The rows of a streaming DataFrame. A TIMESTAMP of Spark's is an instant and becomes the same one in UTC.
+    """The rows of a streaming DataFrame. A Spark TIMESTAMP is an instant and becomes the same one in UTC.
 
     Its replay after a crash is up to the source that the DataFrame reads from.
     """
@@ -41,7 +41,7 @@ class DataFrameSource(Source):
         self.schema: Schema = schema_of(frame.schema)
 
     def rows(self, spark: SparkSession) -> DataFrame:
-        """As they are: in Arrow a TIMESTAMP of Spark's is in UTC, whatever the session's zone; the intake takes it so."""
+        """As they are: in Arrow a Spark TIMESTAMP is in UTC, whatever the session's zone; the intake takes it so."""
         return self.frame
 
     def __repr__(self) -> str:

@@ -31,7 +31,7 @@ class RateReader(Reader):
 
 
 class RateSource(GeneratedSource):
-    """So many rows a second. The schema has two columns, the time and the number."""
+    """So many rows per second. The schema has two columns, the time and the number."""
 
     def __init__(
         self,

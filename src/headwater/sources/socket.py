@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @frozen
 class LineParser(Parser, Reader):
-    """Lines to rows, whether they come as rows of Spark's or inside a split."""
+    """Lines to rows, whether they come as rows of Spark or inside a split."""
 
     text: CsvText | JsonText | None
     """None: the line itself is the one column."""

@@ -26,7 +26,7 @@ from headwater.state.columns import (
     is_constant,
     take_either,
 )
-from headwater.state.manifest import Layout, Manifest, Route, Scalars, State, rows_by_shard
+from headwater.state.manifest import Route, SavedState, Scalars, State, StateLayout, rows_by_shard
 from headwater.state.store import Segment, Store
 
 _RATIO = 4  # merge while the older segment is less than so many times the newer
@@ -64,7 +64,7 @@ class _Bucket:
         return max((s.most for s in self.segments), default=BEGINNING)
 
 
-class ExpiryBuckets(Layout):
+class ExpiryBuckets(StateLayout):
     """Rows under a key, until their expiry has passed.
 
     ``constants`` names columns that are likely to hold one value in a whole segment and are then kept as that one value.
@@ -279,7 +279,7 @@ class ExpiryBuckets(Layout):
 
     # -- keeping ----------------------------------------------------------------------------------------------------
 
-    def to_manifest(self) -> Manifest:
+    def to_manifest(self) -> SavedState:
         """Names and ranges of everything kept."""
         buckets = [
             {"least": b.least, "most": b.most, "idle": b.idle, "segments": [s.to_manifest() for s in b.segments]}
@@ -287,7 +287,7 @@ class ExpiryBuckets(Layout):
         ]
         return State.to_manifest(self) | {"buckets": buckets}
 
-    def from_manifest(self, manifest: Manifest) -> None:
+    def from_manifest(self, manifest: SavedState) -> None:
         """Become what ``to_manifest`` described, with the segments of this store."""
         State.from_manifest(self, manifest)
         self._buckets = []

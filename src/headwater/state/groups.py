@@ -1,4 +1,4 @@
-"""Latest wins, a group of rows a key: a log-structured set of CSR segments sorted by key hash.
+"""Latest wins, a group of rows per key: a log-structured set of CSR segments sorted by key hash.
 
 The layout of ``state.latest`` with a small list of rows instead of one row: a key's list is rewritten whole when the
 key is touched. A segment is probed through its radix directory in O(1); neighbours merge while the older one is not
@@ -28,7 +28,7 @@ from headwater.model.arrays import BoolArray, Int64Array
 from headwater.model.identity import Identity
 from headwater.state.columns import Column, Columns, concat_column, once, take_column, take_either
 from headwater.state.latest import Found
-from headwater.state.manifest import Layout, Route, Scalars, rows_by_shard
+from headwater.state.manifest import Route, Scalars, StateLayout, rows_by_shard
 from headwater.state.store import Segment, Store
 
 _RATIO = 4
@@ -43,7 +43,7 @@ class Groups(NamedTuple):
     scalars: Columns
 
 
-class LatestGroups(Layout):
+class LatestGroups(StateLayout):
     """The newest group of each key.
 
     ``columns`` and ``scalars`` are examples (of any length) of what ``put`` will bring: with them ``gather`` has every

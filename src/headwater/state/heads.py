@@ -1,4 +1,4 @@
-"""The least of many instants, one a key, that only ever grow: without looking at the whole state.
+"""The least of many instants, one per key, that only ever grow: without looking at the whole state.
 
 Each key has one entry, which may be out of date: it is then a bound from below. Only when it has come to the head of
 the queue is it renewed, so the work is proportional to how far the least has moved, also where many keys have one
@@ -16,7 +16,7 @@ from headwater.model.arrays import Int64Array
 from headwater.model.identity import Identity
 from headwater.model.time import INFINITY
 from headwater.state.columns import Columns
-from headwater.state.manifest import Manifest, Route, Scalars, State, rows_by_shard
+from headwater.state.manifest import Route, SavedState, Scalars, State, rows_by_shard
 from headwater.state.runs import TimeRuns
 from headwater.state.store import Store
 
@@ -66,7 +66,7 @@ class Heads(State):
         return self._runs.frontier
 
     def _entries(self) -> list[Columns]:
-        """What has not been renewed: a part a run, each in the order of time."""
+        """What has not been renewed: a part per run, each in the order of time."""
         parts: list[Columns] = []
         passed = self._renewed
         for part in self._runs.between(self._runs.frontier, INFINITY):
@@ -83,7 +83,7 @@ class Heads(State):
             self._renewed = 0
 
     def _renew_before(self, bound: int, parts: list[Columns], current: Current) -> int | None:
-        """Look at the entries before the bound, at most a chunk a run; the smallest instant, if it is there."""
+        """Look at the entries before the bound, at most a chunk per run; the smallest instant, if it is there."""
         ends = [int(np.searchsorted(part.time, bound)) for part in parts]
         entries = Columns.concat([part.slice(0, end) for part, end in zip(parts, ends, strict=True) if end])
         key = entries.key
@@ -113,7 +113,7 @@ class Heads(State):
         self.push(now[passed], key.take(passed))
         return head if len(passed) < len(holds) else None
 
-    def from_manifest(self, manifest: Manifest) -> None:
+    def from_manifest(self, manifest: SavedState) -> None:
         super().from_manifest({"renewed": 0} | manifest)
 
     @classmethod

@@ -17,7 +17,7 @@ import numpy as np
 from headwater.kernels.slots import count_in_slots
 from headwater.model.arrays import Int64Array
 from headwater.model.time import BEGINNING, INFINITY
-from headwater.state.manifest import Manifest, Route, Scalars, State
+from headwater.state.manifest import Route, SavedState, Scalars, State
 
 _SLOTS_A_MOVE = 8
 _SAMPLE = 512
@@ -77,12 +77,12 @@ class HoldCounts(State):
         """No held start is smaller than this; INFINITY when nothing is held."""
         return int(self._least.min())
 
-    def to_manifest(self) -> Manifest:
+    def to_manifest(self) -> SavedState:
         slots = np.stack([self._bounds, self._counts, self._least])
         packed = zlib.compress(np.diff(slots, axis=1, prepend=0).T.tobytes(), 1)
         return super().to_manifest() | {"slots": base64.b64encode(packed).decode()}
 
-    def from_manifest(self, manifest: Manifest) -> None:
+    def from_manifest(self, manifest: SavedState) -> None:
         super().from_manifest(manifest)
         slots = np.frombuffer(zlib.decompress(base64.b64decode(manifest["slots"])), np.int64)
         self._bounds, self._counts, self._least = np.cumsum(slots.reshape(-1, 3).T, axis=1)

@@ -1,4 +1,4 @@
-"""Latest wins: one row a key, the newest; a log-structured set of segments sorted by key hash.
+"""Latest wins: one row per key, the newest; a log-structured set of segments sorted by key hash.
 
 A segment is probed through its radix directory in O(1). Neighbours merge while the older one is not several times the
 newer, so one to three segments remain. A dead row hides older ones and falls out when it reaches the bottom.
@@ -17,7 +17,7 @@ from headwater.kernels.merge import merge_latest, take_two_records
 from headwater.model.arrays import BoolArray, Int64Array
 from headwater.model.identity import Identity
 from headwater.state.columns import Column, Columns, once, take_either
-from headwater.state.manifest import Layout, Route, Scalars, rows_by_shard
+from headwater.state.manifest import Route, Scalars, StateLayout, rows_by_shard
 from headwater.state.store import Segment, Store
 
 _RATIO = 4
@@ -30,7 +30,7 @@ class Found(NamedTuple):
     row: Int64Array
 
 
-class LatestWins(Layout):
+class LatestWins(StateLayout):
     """The newest row of each key."""
 
     scalars: ClassVar[Scalars] = {"rows": None}
@@ -49,7 +49,7 @@ class LatestWins(Layout):
         return Found(segment, row)
 
     def records(self, found: Found, width: int) -> Int64Array:
-        """The fixed-width records (a row a key) of the keys; zeros where there is none."""
+        """The fixed-width records (a row per key) of the keys; zeros where there is none."""
         out = np.zeros((len(found.row), width), np.int64)
         for i, segment in enumerate(self._segments):
             gather_records(segment.array("record"), i, found.segment, found.row, out)

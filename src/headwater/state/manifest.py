@@ -19,7 +19,8 @@ from headwater.model.identity import identify
 from headwater.state.columns import Columns
 from headwater.state.store import Segment, Store
 
-Manifest = dict[str, Any]
+SavedState = dict[str, Any]
+"""A state as JSON: its numbers, and of each segment its name and ranges."""
 Rule = Callable[[Iterable[int]], int]
 """One number for the states of several shards."""
 Scalars = Mapping[str, Rule | None]
@@ -57,12 +58,12 @@ class State:
     def segments(self) -> Iterable[Segment]:
         return [s for name in self.layouts for part in _each(getattr(self, name)) for s in part.segments()]
 
-    def to_manifest(self) -> Manifest:
+    def to_manifest(self) -> SavedState:
         """Everything that is kept, as JSON can hold it."""
-        manifest: Manifest = {_shown(name): int(getattr(self, name)) for name in self.scalars}
+        manifest: SavedState = {_shown(name): int(getattr(self, name)) for name in self.scalars}
         return manifest | {_shown(n): [p.to_manifest() for p in _each(getattr(self, n))] for n in self.layouts}
 
-    def from_manifest(self, manifest: Manifest) -> None:
+    def from_manifest(self, manifest: SavedState) -> None:
         """Become what ``to_manifest`` described; no segment is opened. What it does not know of is empty."""
         for name in self.scalars:
             setattr(self, name, manifest[_shown(name)])
@@ -83,7 +84,7 @@ class State:
                 type(parts[0]).hand_over(parts[: len(old)], parts[len(old) :], route)
 
 
-class Layout(State):
+class StateLayout(State):
     """A structure of segments."""
 
     _store: Store
@@ -96,10 +97,10 @@ class Layout(State):
     def segments(self) -> Iterable[Segment]:
         return list(self._segments)
 
-    def to_manifest(self) -> Manifest:
+    def to_manifest(self) -> SavedState:
         return super().to_manifest() | {"segments": [segment.to_manifest() for segment in self._segments]}
 
-    def from_manifest(self, manifest: Manifest) -> None:
+    def from_manifest(self, manifest: SavedState) -> None:
         super().from_manifest(manifest)
         self._segments = [self._store.open(segment) for segment in manifest["segments"]]
 

@@ -1,4 +1,4 @@
-"""A first-in-first-out queue of rows a key, as a log-structured set of segments sorted by key hash.
+"""A first-in-first-out queue of rows per key, as a log-structured set of segments sorted by key hash.
 
 Rows enter at the back and are numbered 1, 2, 3, …; how many have left at the front follows from how many have entered.
 So a tick writes only the rows that enter, whatever the queues hold, and those that have left fall out when segments
@@ -19,7 +19,7 @@ from headwater.kernels.queues import copy_joined, find_entries, joined_rows, loc
 from headwater.model.arrays import Int64Array, view
 from headwater.model.identity import Identity
 from headwater.state.columns import Column, Columns, concat_column, take_column, take_either
-from headwater.state.manifest import Layout, Route, Scalars, rows_by_shard
+from headwater.state.manifest import Route, Scalars, StateLayout, rows_by_shard
 from headwater.state.store import Segment, Store
 
 _RATIO = 4
@@ -41,7 +41,7 @@ class Located(NamedTuple):
     row: Int64Array
 
 
-class KeyQueues(Layout):
+class KeyQueues(StateLayout):
     """Queues of rows with an instant and columns of the given types.
 
     ``gone(counts)`` says how many rows have left when so many have entered; it never falls.
@@ -91,7 +91,7 @@ class KeyQueues(Layout):
         return out
 
     def take(self, located: Located, chosen: Int64Array) -> tuple[Int64Array, list[Columns]]:
-        """The columns of the chosen located rows, a part a segment, and in which order those come."""
+        """The columns of the chosen located rows, a part per segment, and in which order those come."""
         order: list[Int64Array] = []
         parts: list[Columns] = []
         origin, row = located.segment[chosen], located.row[chosen]

@@ -19,14 +19,14 @@ from headwater.state.columns import (
     Columns,
     take_either,
 )
-from headwater.state.manifest import Layout, Route, Scalars, rows_by_shard
+from headwater.state.manifest import Route, Scalars, StateLayout, rows_by_shard
 from headwater.state.store import Segment, Store
 
 _RATIO = 2
 _MOST_ROWS = 262_144
 
 
-class TimeRuns(Layout):
+class TimeRuns(StateLayout):
     """Rows by ``time``; those before ``frontier`` have been taken out."""
 
     scalars: ClassVar[Scalars] = {"frontier": min, "rows": None}

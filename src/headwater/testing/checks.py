@@ -25,10 +25,11 @@ from headwater.model.element import Adjust, Element, Insert, Stable
 from headwater.model.history import History, show
 from headwater.model.time import BEGINNING, INFINITY, render
 from headwater.model.validity import StreamValidator
+from headwater.runtime.executor import LocalExecutor
 from headwater.runtime.stepping import StepRunner, by_hand
+from headwater.state.manifest import state_segments
 from headwater.testing.choices import Choices, Dice
 from headwater.testing.generate import Case, Streams, StreamShape, cut, reorder, shift, whole, with_ghosts
-from headwater.testing.kept import saved_segments
 from headwater.testing.oracle import Inputs, expected_histories
 from headwater.testing.shape import is_exact, is_prompt, period, sources
 from headwater.testing.timeline import render_timeline
@@ -226,7 +227,7 @@ class _Run:
         kept = runner.buffered().rows
         if kept:
             raise CheckError(f"{kept} rows are still kept after the end")
-        if left := saved_segments(runner):
+        if left := _saved_segments(runner):
             raise CheckError(f"segments are still kept after the end: {', '.join(left)}")
         answer = self._history("the end")
         self._compare(answer.shift(-self.trial.later) if self.trial.later else answer, expected, "at the end")
@@ -296,3 +297,12 @@ def _round(column: pa.Array) -> pa.Array:
     # Not Arrow's round: it leaves a number alone that it takes for a rounded one.
     values = np.round(pc.fill_null(column, 0.0).to_numpy(zero_copy_only=False), _DIGITS)
     return pa.array(values, column.type, mask=column.is_null().to_numpy(zero_copy_only=False))
+
+
+def _saved_segments(runner: StepRunner) -> list[str]:
+    """The names of the segments that the states of all operators refer to."""
+    executor = runner._executor
+    assert isinstance(executor, LocalExecutor)
+    operators = {node.key: node.operator for node in runner.layout.graph.nodes}
+    states = [(operators[key], state) for (_, key, _), (_, state) in executor._cache._states.items()]
+    return list(state_segments([operator.save(state) for operator, state in states if operator is not None]))

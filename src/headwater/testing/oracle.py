@@ -47,6 +47,7 @@ from headwater.algebra.nodes import (
     Union,
 )
 from headwater.expressions.duckdb import to_duckdb
+from headwater.expressions.printing import quoted
 from headwater.expressions.user_functions import Registry
 from headwater.model.delta import Delta
 from headwater.model.functions import UserFunction
@@ -109,7 +110,7 @@ def _close() -> None:
 
 
 def _functions(node: Plan) -> list[UserFunction]:
-    """The functions of the user's that a node calls."""
+    """The functions of users that a node calls."""
     match node:
         case Filter(predicate=predicate):
             return list(predicate.functions)
@@ -155,7 +156,7 @@ def _histories(plan: Plan, answer: pa.Table, horizon: int, cases: int) -> list[H
 
 
 class _Query:
-    """Collects one common table expression a node. ``_t`` = number of the case * stride + instant."""
+    """Collects one common table expression per node. ``_t`` = number of the case * stride + instant."""
 
     def __init__(self, horizon: int, cases: int) -> None:
         self.horizon, self.stride = horizon, horizon + 1
@@ -194,7 +195,7 @@ class _Query:
         name = f"constant {len(self.constants)}"
         columns = [pa.array([row[i] for row in plan.rows], f.type) for i, f in enumerate(plan.schema)]
         self.constants[name] = pa.table(columns, names=list(plan.schema.names))
-        return f"SELECT i._t, {_columns(plan)} FROM instants i, {_quote(name)}"
+        return f"SELECT i._t, {_columns(plan)} FROM instants i, {quoted(name)}"
 
     @_sql.register
     def _(self, plan: Filter, below: str) -> str:
@@ -202,7 +203,7 @@ class _Query:
 
     @_sql.register
     def _(self, plan: Project, below: str) -> str:
-        values = [f"CAST({to_duckdb(e)} AS {duckdb_type(e.type)}) AS {_quote(n)}" for n, e in plan.expressions]
+        values = [f"CAST({to_duckdb(e)} AS {duckdb_type(e.type)}) AS {quoted(n)}" for n, e in plan.expressions]
         return f"SELECT {', '.join(['_t', *values])} FROM {below}"
 
     @_sql.register
@@ -220,12 +221,12 @@ class _Query:
         if plan.residual is not None:
             tests.append(f"({to_duckdb(plan.residual)})")
         sides = [_side(plan.left, left, "l"), _side(plan.right, right, "r")]
-        chosen = [f'"l.{n}" AS {_quote(n)}' for n in plan.left.schema.names]
+        chosen = [f'"l.{n}" AS {quoted(n)}' for n in plan.left.schema.names]
         if plan.kind in (JoinKind.SEMI, JoinKind.ANTI):
             when = "l._t AS _t"
         else:
             when = "coalesce(l._t, r._t) AS _t"
-            chosen += [f'"r.{n}" AS {_quote(n)}' for n in plan.right.schema.names]
+            chosen += [f'"r.{n}" AS {quoted(n)}' for n in plan.right.schema.names]
         how = f"{plan.kind.value.upper()} JOIN"
         return f"SELECT {', '.join([when, *chosen])} FROM {sides[0]} {how} {sides[1]} ON {' AND '.join(tests)}"
 
@@ -242,13 +243,13 @@ class _Query:
     @_sql.register
     def _(self, plan: Aggregate, below: str) -> str:
         keys = ["_t", *_quoted(plan.keys)]
-        values = [f"CAST({_call(c)} AS {duckdb_type(c.type)}) AS {_quote(c.output)}" for c in plan.calls]
+        values = [f"CAST({_call(c)} AS {duckdb_type(c.type)}) AS {quoted(c.output)}" for c in plan.calls]
         return f"SELECT {', '.join(keys + values)} FROM {below} GROUP BY {', '.join(keys)}"
 
     @_sql.register
     def _(self, plan: PreAggregate, below: str) -> str:
         # Row by row, as if nothing were put together: the aggregation above must not see the difference.
-        parts = [f"{_part(c)} AS {_quote(c.output)}" for c in plan.calls]
+        parts = [f"{_part(c)} AS {quoted(c.output)}" for c in plan.calls]
         return f"SELECT {', '.join(['_t', *_quoted(plan.keys), *parts])} FROM {below}"
 
     @_sql.register
@@ -270,7 +271,7 @@ class _Query:
         # 17.2 (8.18 with slide 1) in each group (8.19): with n rows so far and K = floor(n/A)*A, rows K-N+1 to K.
         case = f"_t // {self.stride}"
         group = ", ".join([case, *_quoted(plan.partition)])
-        order = ", ".join(["_t", *(f"{_ordered(_quote(f.name), f.type)} ASC NULLS FIRST" for f in plan.schema)])
+        order = ", ".join(["_t", *(f"{_ordered(quoted(f.name), f.type)} ASC NULLS FIRST" for f in plan.schema)])
         numbered = (
             f"SELECT *, {case} AS _c, dense_rank() OVER (ORDER BY {group}) AS _g,"
             f" row_number() OVER (PARTITION BY {group} ORDER BY {order}) AS _k FROM {below}"
@@ -289,10 +290,10 @@ class _Query:
         fields = {f.name: f.type for f in plan.input.schema}
         ways = [(k.column, "DESC" if k.descending else "ASC", "FIRST" if k.nulls_first else "LAST") for k in plan.order]
         ways += [(name, "ASC", "FIRST") for name in fields]
-        order = ", ".join(f"{_ordered(_quote(c), fields[c])} {way} NULLS {nulls}" for c, way, nulls in ways)
+        order = ", ".join(f"{_ordered(quoted(c), fields[c])} {way} NULLS {nulls}" for c, way, nulls in ways)
         group = ", ".join(["_t", *_quoted(plan.partition)])
         numbered = f"SELECT *, row_number() OVER (PARTITION BY {group} ORDER BY {order}) AS _k FROM {below}"
-        number = f", _k::INTEGER AS {_quote(plan.rank)}" if plan.rank is not None else ""
+        number = f", _k::INTEGER AS {quoted(plan.rank)}" if plan.rank is not None else ""
         return (
             f"SELECT _t, {_columns(plan.input)}{number} FROM ({numbered})"
             f" WHERE _k > {plan.offset} AND _k - {plan.offset} <= {plan.limit}"
@@ -306,8 +307,8 @@ class _Query:
         end = f"(i._now - {since})"
         start = f"({end} - {plan.size})"
         return (
-            f"SELECT i._t, {_columns(plan.input)}, {_instant(start, plan.time)} AS {_quote(plan.start)},"
-            f" {_instant(end, plan.time)} AS {_quote(plan.end)} FROM {below} b"
+            f"SELECT i._t, {_columns(plan.input)}, {_instant(start, plan.time)} AS {quoted(plan.start)},"
+            f" {_instant(end, plan.time)} AS {quoted(plan.end)} FROM {below} b"
             f" JOIN instants i ON i._run = b._t // {self.stride}"
             f" AND {start} <= b._t % {self.stride} AND b._t % {self.stride} < {end} AND {since} < {plan.shown}"
         )
@@ -325,8 +326,8 @@ class _Query:
         found = f"SELECT *, min(_t) {ends} AS _first, max(_t) {ends} + {plan.gap} AS _last FROM ({numbered})"
         first, last = f"_first % {self.stride}", f"(_last - _t // {self.stride} * {self.stride})"
         return (
-            f"SELECT i._t, {_columns(plan.input)}, {_instant(first, plan.time)} AS {_quote(plan.start)},"
-            f" {_instant('_end', plan.time)} AS {_quote(plan.end)} FROM (SELECT *, {last} AS _end FROM ({found})) b"
+            f"SELECT i._t, {_columns(plan.input)}, {_instant(first, plan.time)} AS {quoted(plan.start)},"
+            f" {_instant('_end', plan.time)} AS {quoted(plan.end)} FROM (SELECT *, {last} AS _end FROM ({found})) b"
             f" JOIN instants i ON i._run = b._t // {self.stride} AND i._now >= _end"
         )
 
@@ -346,7 +347,7 @@ class _Query:
 
     @_sql.register
     def _(self, plan: Stamp, below: str) -> str:
-        return f"SELECT *, CAST(_t % {self.stride} AS BIGINT) AS {_quote(plan.column)} FROM {below}"
+        return f"SELECT *, CAST(_t % {self.stride} AS BIGINT) AS {quoted(plan.column)} FROM {below}"
 
     @_sql.register(Split)
     @_sql.register(Coalesce)
@@ -366,7 +367,7 @@ class _Query:
 
     @_sql.register
     def _(self, plan: ToPositiveNegative, below: str) -> str:
-        sign, columns = _quote(plan.sign), _columns(plan.input)
+        sign, columns = quoted(plan.sign), _columns(plan.input)
         arrivals = f"FROM {below} EXCEPT ALL {self._one_later(plan.input, below)}"
         departures = f"{self._one_later(plan.input, below)} EXCEPT ALL FROM {below}"
         return (
@@ -378,7 +379,7 @@ class _Query:
     def _(self, plan: FromPositiveNegative, below: str) -> str:
         columns = _columns(plan)
         copies = (
-            f"SELECT i._t, {columns}, sum({_quote(plan.sign)}) AS _n FROM {below} b"
+            f"SELECT i._t, {columns}, sum({quoted(plan.sign)}) AS _n FROM {below} b"
             f" JOIN instants i ON i._run = b._t // {self.stride} AND b._t <= i._t GROUP BY ALL"
         )
         return f"SELECT _t, {columns} FROM ({copies}), range(_n::BIGINT)"
@@ -386,9 +387,9 @@ class _Query:
 
 def _part(call: AggregateCall) -> str:
     """What a row brings to an aggregate."""
-    argument = "true" if call.argument is None else _quote(call.argument)
+    argument = "true" if call.argument is None else quoted(call.argument)
     value = f"{argument} IS NOT NULL OR NULL" if call.function == "COUNT" else argument
-    chosen = value if call.filter is None else f"CASE WHEN {_quote(call.filter)} THEN {value} END"
+    chosen = value if call.filter is None else f"CASE WHEN {quoted(call.filter)} THEN {value} END"
     return f"CAST(({chosen}) AS {duckdb_type(call.type)})"
 
 
@@ -396,7 +397,7 @@ def _call(call: AggregateCall) -> str:
     """One aggregate in DuckDB's words."""
     if call.built_in is None:
         raise NotImplementedError(f"the oracle does not know the aggregate {call.function}")
-    argument = "*" if call.argument is None else _quote(call.argument)
+    argument = "*" if call.argument is None else quoted(call.argument)
     inside, function = argument, call.function.lower()
     if call.function == "ARRAY_AGG":
         function, inside = "list", f"{argument} ORDER BY {argument} ASC NULLS FIRST"
@@ -404,7 +405,7 @@ def _call(call: AggregateCall) -> str:
         separator = str(call.parameters[0]) if call.parameters else ""
         function, inside = "string_agg", f"{argument}, {_literal(separator)} ORDER BY {argument}"
     distinct = "DISTINCT " if call.distinct else ""
-    taken = f" FILTER (WHERE {_quote(call.filter)})" if call.filter else ""
+    taken = f" FILTER (WHERE {quoted(call.filter)})" if call.filter else ""
     return f"{function}({distinct}{inside}){taken}"
 
 
@@ -416,7 +417,7 @@ def _instant(value: str, type_: pa.DataType) -> str:
 
 def _side(plan: Plan, table: str, side: str) -> str:
     """The table as one side of a join, with the names that a residual uses."""
-    columns = [f'{_quote(n)} AS "{side}.{n}"' for n in plan.schema.names]
+    columns = [f'{quoted(n)} AS "{side}.{n}"' for n in plan.schema.names]
     return f"(SELECT {', '.join(['_t', *columns])} FROM {table}) {side}"
 
 
@@ -436,7 +437,7 @@ def _ordered(value: str, type_: pa.DataType, depth: int = 0) -> str:
         return f"list_transform({value}, lambda e{depth}: {inner(f'e{depth}', type_.value_type)})"
     if pa.types.is_struct(type_):
         fields = [type_.field(i) for i in range(type_.num_fields)]
-        parts = ", ".join(f"'{i}': {inner(f'({value}).{_quote(f.name)}', f.type)}" for i, f in enumerate(fields))
+        parts = ", ".join(f"'{i}': {inner(f'({value}).{quoted(f.name)}', f.type)}" for i, f in enumerate(fields))
         return f"CASE WHEN {value} IS NOT NULL THEN {{{parts}}} END"
     return value
 
@@ -446,11 +447,7 @@ def _columns(plan: Plan) -> str:
 
 
 def _quoted(names: Sequence[str]) -> list[str]:
-    return [_quote(n) for n in names]
-
-
-def _quote(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+    return [quoted(n) for n in names]
 
 
 def _literal(text: str) -> str:
@@ -480,5 +477,5 @@ def duckdb_type(type_: pa.DataType) -> str:
         return f"{duckdb_type(type_.value_type)}[]"
     if pa.types.is_struct(type_):
         fields = (type_.field(i) for i in range(type_.num_fields))
-        return f"STRUCT({', '.join(f'{_quote(f.name)} {duckdb_type(f.type)}' for f in fields)})"
+        return f"STRUCT({', '.join(f'{quoted(f.name)} {duckdb_type(f.type)}' for f in fields)})"
     return _TYPES[type_]

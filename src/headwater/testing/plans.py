@@ -36,11 +36,11 @@ from headwater.algebra.nodes import (
 )
 from headwater.expressions.nodes import Call, Cast, Column, Expression, Literal
 from headwater.expressions.rewrite import column
-from headwater.language.expression_text import bind_text
 from headwater.model.schema import Schema
 from headwater.model.time import INFINITY
 from headwater.model.types import sql_name, sql_type
 from headwater.testing.choices import Choices
+from headwater.testing.expression_text import bind_text
 from headwater.testing.generate import DECIMAL, NUMBERS, PAIR, row
 from headwater.testing.shape import grows_for_ever
 
@@ -267,7 +267,7 @@ def session_window(choices: Choices, plan: Plan) -> SessionWindow:
 
 
 def aggregate_windows(choices: Choices, plan: HopWindow | SessionWindow) -> Aggregate:
-    """One row a window, or a window and value of a column."""
+    """One row per window, or per window and value of a column."""
     keys = (*choices.pick([plan.schema.names[:1], ()]), plan.start, plan.end)
     functions = ("COUNT", "SUM", "AVG", "MIN", "MAX")
     calls = tuple(call(choices, plan.schema, f"c{i}", functions) for i in range(choices.integer(1, 2)))

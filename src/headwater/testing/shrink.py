@@ -37,7 +37,7 @@ def shrink(case: Case, fails: Callable[[Case], bool], *, attempts: int = 400) ->
 
 
 def describe(case: Case) -> str:
-    """The case as text: the plan, one node a line, and every stream as a timeline."""
+    """The case as text: the plan, one node per line, and every stream as a timeline."""
     lines = [f"seed {case.seed}", *_tree(case.plan, "")]
     for source in sources(case.plan):
         lines.append(f"{source.name}{source.schema}: {render_timeline(case.streams[source.name])}")

@@ -61,6 +61,11 @@ class Plan:
             seen.add(self)
             yield self
 
+    @cached_property
+    def streams(self) -> tuple[str, ...]:
+        """The names of its sources, each once, in order."""
+        return tuple(dict.fromkeys(name for child in self.inputs for name in child.streams))
+
     # -- text -------------------------------------------------------------------------------------------------------
 
     def line(self) -> str:

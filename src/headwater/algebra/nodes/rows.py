@@ -167,7 +167,7 @@ class Project(_RowByRow):
         return frozenset(name for name, scalar in self.expressions if plain_column(scalar) in columns)
 
     def filter_may_use(self) -> frozenset[str]:
-        """Not the result of a function of the user's, which would run twice."""
+        """Not the result of a user's function, which would run twice."""
         return frozenset(name for name, scalar in self.expressions if not scalar.functions)
 
     def below(self, name: str, port: int) -> Expression:

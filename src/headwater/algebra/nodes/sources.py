@@ -36,6 +36,10 @@ class Source(Leaf):
 
     words = ("source",)
 
+    @property
+    def streams(self) -> tuple[str, ...]:
+        return (self.name,)
+
     def line(self) -> str:
         flags = f"{' chronons' if self.chronons else ''}{'' if self.revisable else ' final'}"
         flags += f"{' unordered' if self.unordered else ''}{' checked' if self.checked else ''}"

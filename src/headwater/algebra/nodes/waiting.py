@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from attrs import field, frozen
 
 from headwater.algebra.nodes.base import INPUT, Plan, Relational
-from headwater.algebra.nodes.sources import Source
 from headwater.algebra.plan_cursor import Cursor
 from headwater.algebra.plan_line import after
 from headwater.algebra.row_properties import Rows
@@ -35,7 +34,7 @@ class Await(Relational):
     @property
     def awaited(self) -> str:
         """The streams that it waits for."""
-        return ", ".join(node.name for node in self.other.walk() if isinstance(node, Source))
+        return ", ".join(self.other.streams)
 
     def line(self) -> str:
         return f"await{after('by', self.by)}"

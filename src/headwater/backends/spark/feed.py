@@ -75,7 +75,7 @@ class SparkFeed:
 
     def look_again(self) -> None: ...
 
-    def drained(self) -> bool:
+    def is_drained(self) -> bool:
         if self._query is None:
             return True
         with calling_spark():

@@ -50,7 +50,7 @@ class SparkExecutor:
     """Runs ticks as jobs of a Spark session, small ones in the driver."""
 
     def __init__(self, session: SessionHandle, *, small_tick: int | None = None) -> None:
-        """``small_tick``: up to so many rows a tick runs in the driver; None: every tick is a job."""
+        """``small_tick``: a tick of up to so many rows runs in the driver; None: every tick is a job."""
         self._session, self._spark = session, session.spark
         self._small_tick, self._driver = small_tick, LocalExecutor()
         self._layout: Layout | None = None

@@ -77,9 +77,9 @@ SPARK = SparkRows()
 
 def is_stateless(plan: n.Plan) -> bool:
     """Does Spark compute the whole answer, a row or none of each row? Then none need enter Python."""
-    streams = [node.name for node in plan.walk() if isinstance(node, n.Source)]
+    sources = [node for node in plan.walk() if isinstance(node, n.Source)]
     windows = any(isinstance(node, (n.TimeWindow, n.Granularity)) for node in plan.walk())
-    return len(streams) == 1 and not windows and is_row_wise(plan, SPARK, streams)
+    return len(sources) == 1 and not windows and is_row_wise(plan, SPARK, plan.streams)
 
 
 def chain(part: n.Plan) -> list[n.Plan]:

@@ -154,7 +154,7 @@ class BatchText:
             return
         self.select([*_declared(schema, self.base), f"{_instant(intake)} AS {_AT}"])
         # A row without a time is malformed: NULL is not above the frontier either.
-        tests = [f"{_AT} >= {_whole(max(frontier, BEGINNING + 1))}", f"{_AT} < {_whole(INFINITY - 1)}"]
+        tests = [f"{_AT} >= {bigint(max(frontier, BEGINNING + 1))}", f"{_AT} < {bigint(INFINITY - 1)}"]
         tests += [f"{c} IS NOT NULL" for c, f in zip(self.base, schema, strict=True) if not f.nullable]
         self.select([*self.base, f"CASE WHEN {' AND '.join(tests)} THEN {_AT} END AS {SEEN}"])
 
@@ -244,8 +244,8 @@ def _instant(intake: Intake) -> str:
         return f"unix_micros(CAST({name} AS TIMESTAMP))"
     if not pa.types.is_date32(type_):
         return f"CAST({name} AS BIGINT)"
-    most, days = _whole(INFINITY // _DAY), f"unix_date({name})"
-    return f"CASE WHEN {days} BETWEEN -{most} AND {most} THEN {days} * {_whole(_DAY)} END"
+    most, days = bigint(INFINITY // _DAY), f"unix_date({name})"
+    return f"CASE WHEN {days} BETWEEN -{most} AND {most} THEN {days} * {bigint(_DAY)} END"
 
 
 def aliased(texts: Iterable[str], names: Iterable[str]) -> list[str]:
@@ -263,5 +263,5 @@ def _text(scalar: Expression) -> str:
     return text
 
 
-def _whole(number: int) -> str:
+def bigint(number: int) -> str:
     return literal(number, pa.int64())

@@ -3,7 +3,7 @@
 For a stream that Spark reads and one query's aggregate reads alone. One grouping holds all that there is to know of a batch:
 groups of rows that are taken, with what the aggregate needs and how old they are; those that a filter leaves out, for
 the clock only; and what is late or malformed, whole. Rows of one slice get the same interval, whichever instant of the
-slice they are at: so Python computes the windows, of one instant a group.
+slice they are at: so Python computes the windows, of one instant per group.
 
 Worth it where many rows become one, for it adds a grouping, and an exchange of rows between tasks. Whether they do is
 measured on the senders' own partial aggregates (``native_meter``).
@@ -21,11 +21,11 @@ from attrs import frozen
 
 from headwater.algebra import nodes as n
 from headwater.backends.spark.native_parts import CARRIED, SPARK, NativePart, timed, window
-from headwater.backends.spark.native_rows import APART, KEPT, SEEN, BatchText, Found, as_type, selected
+from headwater.backends.spark.native_rows import APART, KEPT, SEEN, BatchText, Found, as_type, bigint, selected
 from headwater.backends.spark.session import suits
 from headwater.clock.seen import Seen
 from headwater.expressions.rewrite import plain_column
-from headwater.expressions.spark_values import literal, quoted
+from headwater.expressions.spark_values import quoted
 from headwater.model.arrays import int64_values
 from headwater.model.delta import Delta
 from headwater.model.schema import Field, Schema
@@ -175,10 +175,10 @@ def _slice_ids(slices: Slices) -> list[str]:
     match next(iter(timed(slices.part.plan)), slices.hop):
         case n.TimeWindow(size=size, slide=slide):
             rest = 0 if size == INFINITY else size % slide
-            return [_slice(slide, 0), *([f"{_into(slide, 0)} >= {_whole(slide - rest)}"] if rest else [])]
+            return [_slice(slide, 0), *([f"{_into(slide, 0)} >= {bigint(slide - rest)}"] if rest else [])]
         case n.HopWindow(size=size, slide=slide, offset=offset):
             rest = size % slide
-            return [_slice(slide, offset), *([f"{_into(slide, offset)} < {_whole(rest)}"] if rest else [])]
+            return [_slice(slide, offset), *([f"{_into(slide, offset)} < {bigint(rest)}"] if rest else [])]
         case n.Granularity(granule=granule, offset=offset):
             return [_slice(granule, offset), f"{_into(granule, offset)} = 0L"]
     return [SEEN]
@@ -186,17 +186,13 @@ def _slice_ids(slices: Slices) -> list[str]:
 
 def _into(step: int, offset: int) -> str:
     """How far an instant is into its slice."""
-    return f"pmod(pmod({SEEN}, {_whole(step)}) - {_whole(offset % step)}, {_whole(step)})"
+    return f"pmod(pmod({SEEN}, {bigint(step)}) - {bigint(offset % step)}, {bigint(step)})"
 
 
 def _slice(step: int, offset: int) -> str:
     """Where the slice begins; at the beginning of time, where that cannot be said, the instant."""
-    room = _whole(min(BEGINNING + 2 * step, INFINITY))
+    room = bigint(min(BEGINNING + 2 * step, INFINITY))
     return f"CASE WHEN {SEEN} < {room} THEN {SEEN} ELSE {SEEN} - {_into(step, offset)} END"
-
-
-def _whole(number: int) -> str:
-    return literal(number, pa.int64())
 
 
 # -- in Python --------------------------------------------------------------------------------------------------------

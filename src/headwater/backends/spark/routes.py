@@ -30,7 +30,7 @@ class Routes:
     def of(cls, job: TickJob) -> Routes:
         readers: dict[str, list[Running]] = {}
         for query in job.queries:
-            for stream in {node.name for node in query.plan.walk() if isinstance(node, Source)}:
+            for stream in query.plan.streams:
                 readers.setdefault(stream, []).append(query)
         rows = {stream: its for stream, its in readers.items() if stream in job.tasks and has_rows(job.tasks[stream])}
         parts = {stream: _parts(job, stream, its) for stream, its in rows.items()}

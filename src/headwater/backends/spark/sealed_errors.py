@@ -1,4 +1,4 @@
-"""How a mistake of the user's gets from a task to the driver: in the text of the error that Spark passes on.
+"""How a user's mistake gets from a task to the driver: in the text of the error that Spark passes on.
 
 Spark's texts also quote values of the data, so nothing in them is to be believed. An error travels as plain data, one of the
 known kinds, under a keyed checksum; the key is made anew in every session of the driver, and only its own tasks get it.
@@ -30,7 +30,7 @@ class Seal:
 
     @contextmanager
     def reporting(self) -> Iterator[None]:
-        """In a task: mistakes of the user's reach the driver as they are."""
+        """In a task: mistakes of users reach the driver as they are."""
         try:
             yield
         except HeadwaterError as error:

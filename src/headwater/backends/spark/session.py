@@ -40,7 +40,7 @@ _MALLOC = {
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _STACK = "-Xss16m"
-"""A stream that is stopped looks through the text of its last exception by a recursive pattern: a kilobyte a character."""
+"""A stream that is stopped looks through the text of its last exception by a recursive pattern: a kilobyte per character."""
 
 _lock = threading.RLock()
 _handles: dict[str, int] = {}
@@ -115,7 +115,7 @@ def open_session(
     app_name
         How Spark calls the application.
     config
-        More settings of Spark's; they win over those made here.
+        More Spark settings; they win over those made here.
 
     Examples
     --------
@@ -164,9 +164,9 @@ def _handle(session: SparkSession, owned: bool, shards: int | None, config: Mapp
 
 
 def tick_settings(shards: int) -> dict[str, str]:
-    """What ticks need of a session; nothing here changes an answer of Spark's."""
+    """What ticks need of a session; nothing here changes an answer of Spark."""
     return {
-        # Every tick has the same plan and one partition a shard: there is nothing to adapt, and asking costs time.
+        # Every tick has the same plan and one partition per shard: there is nothing to adapt, and asking costs time.
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.shuffle.partitions": str(shards),
         "spark.sql.execution.arrow.pyspark.enabled": "true",

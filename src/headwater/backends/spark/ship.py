@@ -1,4 +1,4 @@
-"""Send the package, and modules of the user's, to machines that do not have them."""
+"""Send the package, and modules of users, to machines that do not have them."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class Work:
     exchange: str | None
     """A folder for large bundles, where all tasks see the same files."""
     seal: Seal
-    """How mistakes of the user's reach the driver."""
+    """How mistakes of users reach the driver."""
 
 
 @frozen

@@ -1,4 +1,4 @@
-"""Calls of functions: built-in ones, and those of the user's."""
+"""Calls of functions: built-in ones, and those of users."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _unknown_function(binder: Binder, node: exp.Expr, name: str) -> SqlError:
 
 
 def _user_call(binder: Binder, node: exp.Anonymous, function: Function) -> Bound:
-    """A function of the user's: its arguments are converted to its parameters as Spark would."""
+    """A user's function: its arguments are converted to its parameters as Spark would."""
     definition = function.definition
     arguments = [binder.bind(e) for e in node.expressions]
     if len(arguments) != len(definition.parameters):

@@ -1,4 +1,4 @@
-"""CREATE FUNCTION: functions of the user's, checked when they are declared and called like built-in ones."""
+"""CREATE FUNCTION: functions of users, checked when they are declared and called like built-in ones."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from attrs import define, field
 from sqlglot import exp
 
 from headwater.errors import HeadwaterError, SqlError
+from headwater.expressions.aggregates import Aggregate
 from headwater.expressions.types import common_type, is_nested, is_numeric
 from headwater.language.catalog import Catalog, Function, calls
-from headwater.language.functions.registry import AGGREGATES, SCALARS, SPECIAL_FORMS, UNREPEATABLE, AggregateFunction
+from headwater.language.functions.registry import AGGREGATES, SCALARS, SPECIAL_FORMS, UNREPEATABLE
 from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS
 from headwater.language.parsing.syntax import CreateFunction
 from headwater.language.text import error_on
@@ -75,7 +76,7 @@ def is_aggregate(name: str) -> bool:
     return name.lower() in AGGREGATES or (found is not None and found.aggregate)
 
 
-def find_aggregate_function(name: str) -> AggregateFunction | None:
+def find_aggregate_function(name: str) -> Aggregate | None:
     """The aggregate of the name, built in or the user's."""
     function = find_function(name) if is_aggregate(name) else None
     if function is None:
@@ -86,7 +87,8 @@ def find_aggregate_function(name: str) -> AggregateFunction | None:
     def result(argument: pa.DataType) -> pa.DataType | None:
         return definition.returns if takes(parameter, argument, literal=False) else None
 
-    return AggregateFunction(function.name.upper(), result, f"a {shown(parameter)}", parameter, (definition.path,))
+    path = (definition.path,)
+    return Aggregate(function.name.upper(), result, f"a {shown(parameter)}", (), parameter=parameter, constants=path)
 
 
 def names_in_sight() -> list[str]:

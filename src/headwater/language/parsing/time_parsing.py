@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlglot.tokens import TokenType
 
 from headwater.errors import SqlError
-from headwater.language.parsing.output_parsing import OutputParser
+from headwater.language.parsing.query_parsing import QueryParser
 from headwater.language.parsing.syntax import Duration, TimeClause
 from headwater.language.text import closest
 
@@ -52,7 +52,7 @@ _ESTIMATOR_OPTIONS = (
 )
 
 
-class TimeClauseParser(OutputParser):
+class TimeClauseParser(QueryParser):
     """One method a first word; each gives a ``TimeClause`` whose place is the whole clause."""
 
     def _parse_time_clause(self) -> exp.Expr | None:

@@ -164,7 +164,7 @@ class ItemBinder:
 
 
 def names_given(text: str, alias: exp.TableAlias, columns: Sequence[Column]) -> list[str]:
-    """The names in ``alias(a, b)``, one a column."""
+    """The names in ``alias(a, b)``, one per column."""
     given = [c.name for c in alias.args.get("columns") or ()]
     if given and len(given) != len(columns):
         there = f"{len(columns)} column{'' if len(columns) == 1 else 's'}"

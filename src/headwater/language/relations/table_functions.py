@@ -10,7 +10,7 @@ from attrs import evolve
 from sqlglot import exp
 
 from headwater.algebra.nodes import HopWindow, Istream, Plan, SessionWindow
-from headwater.algebra.row_times import RowTimes, row_times
+from headwater.algebra.properties import RowTimes, row_times
 from headwater.language.notices import Notice
 from headwater.language.parsing.syntax import TableFunction
 from headwater.language.relations.windows import instants, partition_column, shift

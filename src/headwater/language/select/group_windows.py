@@ -14,7 +14,7 @@ from attrs import evolve
 from sqlglot import exp
 
 from headwater.algebra.nodes import HopWindow, Plan, SessionWindow
-from headwater.algebra.row_times import RowTimes, TimeColumn, row_times
+from headwater.algebra.properties import RowTimes, TimeColumn, row_times
 from headwater.errors import SqlError
 from headwater.expressions import nodes
 from headwater.language.expressions import ExpressionBinder

@@ -1,4 +1,4 @@
-"""Grouping with aggregation: at every instant one row a group, none for an empty group."""
+"""Grouping with aggregation: at every instant one row per group, none for an empty group."""
 #  in          3 |---------)   4 |-----)
 #  SUM         3 |---|7  |-|4    |-)         cut where the group's rows change
 

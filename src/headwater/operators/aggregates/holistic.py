@@ -153,7 +153,7 @@ class Snapshots:
         return self._take(extreme_rows(self._low, self._high, self.count, largest))
 
     def blocks(self) -> Iterator[tuple[Int64Array, Int64Array]]:
-        """Offsets (one a segment and the end) and rows of the segments' lists, some segments at a time."""
+        """Offsets (one per segment and the end) and rows of the segments' lists, some segments at a time."""
         sums = np.cumsum(self._counts)
         begin = 0
         while begin < self.count:

@@ -57,7 +57,7 @@ def sort_ranks(columns: Sequence[pa.Array], order: Sequence[tuple[pa.Array, Sort
 
 
 def sort_words(column: pa.Array, how: SortColumn) -> list[Int64Array]:
-    """One or two words a value, in the order wished for; to be compared one after another.
+    """One or two words per value, in the order wished for; to be compared one after another.
 
     Numbers, dates, times and truth values as their bits (NaN is the largest, -0.0 equals 0.0); other types as the place of
     the value among those of the column.

@@ -230,8 +230,8 @@ class TopRows(State):
     ) -> Int64Array:
         """How many rows to keep besides those in sight: few, and more where these were too few.
 
-        With n rows and d endpoints a tick, keeping s costs s a tick, and choosing anew n, at worst every s / d ticks: the
-        sum is least for s = sqrt(n * d), so there is no point in more.
+        With n rows and d endpoints per tick, keeping s costs s per tick, and choosing anew n, at worst every s / d ticks:
+        the sum is least for s = sqrt(n * d), so there is no point in more.
         """
         least = max(_LEAST_SPARE, self._window[1] // 4 if self._all is not None else 0)
         if not whole:

@@ -38,7 +38,7 @@ class Swept(NamedTuple):
 
     columns: dict[str, np.ndarray]  # sorted; operators add their own
     groups: Int64Array  # where each key begins, and the end
-    key: Identity  # one entry a key
+    key: Identity  # one entry per key
     order: Int64Array  # the permutation that sorted the endpoints
     payload: Columns  # key columns of the endpoints, not sorted
 

@@ -1,4 +1,4 @@
-"""The machinery of every operator that keeps running totals a key: endpoints in time order, swept once.
+"""The machinery of every operator that keeps running totals per key: endpoints in time order, swept once.
 
 A row [s, e) with weight w is two endpoints of its key: the totals change by +w at s and by -w at e. An endpoint at t is
 final once the frontier has passed t. A row that began before the frontier can only change its end, and its starts cancel

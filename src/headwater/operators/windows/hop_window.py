@@ -1,6 +1,6 @@
 """Put every row into the windows of fixed size that contain it: TUMBLE and HOP, as users of Flink know them."""
 #  in               a |)      b |)
-#  SIZE 4 SLIDE 2   a [0,4)  |-)              a copy a window, with the window's ends as columns,
+#  SIZE 4 SLIDE 2   a [0,4)  |-)              a copy per window, with the window's ends as columns,
 #                   a [2,6)    |-)            reported from the window's end until the next one ends
 #                   b [4,8)       |-)
 #                   b [6,10)        |-)
@@ -76,7 +76,7 @@ class HopWindowOperator(Operator):
         return min(instant + 1 + (self._offset + self._size - instant - 1) % self._slide, INFINITY)
 
     def _copies(self, delta: Delta) -> Delta:
-        """One row a window. The j-th latest window that contains t began (t - offset) mod slide + j*slide before it."""
+        """One row per window. The j-th latest window that contains t began (t - offset) mod slide + j*slide before it."""
         into = (delta.start % self._slide - self._offset) % self._slide
         count = (self._size - 1 - into) // self._slide + 1
         total = float(count.astype(np.float64).sum())

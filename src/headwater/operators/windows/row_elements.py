@@ -27,7 +27,7 @@ class Elements(NamedTuple):
     before: Int64Array
     after: Int64Array
     groups: Int64Array
-    key: Identity  # one a group
+    key: Identity  # one per group
 
     def single(self) -> Elements:
         """One entry for each copy that there is now."""

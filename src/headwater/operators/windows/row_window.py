@@ -35,7 +35,7 @@ from headwater.state.store import Store
 
 
 class RowWindowState(State):
-    """Elements that are not final yet, by time; the final ones that are shown or wait to be, a queue a key."""
+    """Elements that are not final yet, by time; the final ones that are shown or wait to be, a queue per key."""
 
     scalars: ClassVar[Scalars] = {"frontier": min}
     layouts = ("pending", "queues", "heads", "recent")
@@ -77,7 +77,7 @@ class RowWindowOperator(Operator):
 
     Strong: an element goes out when its end is final and is held until then. ``hold=False``: it goes out when its start
     is final, open-ended, and its end is adjusted later: only ends change, and no silent key holds the frontier (E21).
-    Speculative: all elements seen count, and what later ones change is repaired. State: up to N + A - 1 elements a key.
+    Speculative: all elements seen count, and what later ones change is repaired. State: up to N + A - 1 elements per key.
     """
 
     name = "row window"

@@ -176,7 +176,7 @@ def instants(stream: Characteristics) -> Characteristics:
     return Characteristics(stream.rate, stream.rate, stream.granule)
 
 
-# -- one row a value or a group ---------------------------------------------------------------------------------------
+# -- one row per value or group ---------------------------------------------------------------------------------------
 
 
 def occupied(alive: float, values: float) -> float:
@@ -237,7 +237,7 @@ def coalesced(stream: Characteristics, values: float, longest: float = math.inf)
 
 
 def topmost(stream: Characteristics, rows: float, partitions: float = 1.0, *, ranked: bool = False) -> Characteristics:
-    """Ours: of m elements a partition the first k are shown. An element enters with probability k/m; one that leaves, by
+    """Ours: of m elements per partition the first k are shown. An element enters with probability k/m; one that leaves, by
     its end, lets the next one in, if there is one. With a rank each change moves half of the rows below it.
     """
     if not partitions or not stream.alive:

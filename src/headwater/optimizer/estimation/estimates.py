@@ -92,7 +92,7 @@ class Estimate(NamedTuple):
 
     @property
     def changes(self) -> float:
-        """Rows of deltas an instant."""
+        """Rows of deltas per instant."""
         return self.stream.rate * self.churn
 
     @property

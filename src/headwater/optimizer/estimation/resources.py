@@ -2,7 +2,7 @@
 
 His formulas sum the steps of his algorithms: C = rate in * (steps for an element) + rate out * (steps for a result). Ours
 have the same terms with the steps of our operators, which sort and sweep whole ticks, so that many of his constants are
-measured as one. All constants stand in this file: nanoseconds a row on one core, from ``benchmarks/RESULTS.md`` (the
+measured as one. All constants stand in this file: nanoseconds per row on one core, from ``benchmarks/RESULTS.md`` (the
 stateful operators) and from runs of single operators over ticks of 20,000 rows. Only their proportions matter.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from headwater.optimizer.estimation.characteristics import Characteristics
 from headwater.optimizer.estimation.estimates import Column, State
 
-# -- time, in nanoseconds a row ---------------------------------------------------------------------------------------
+# -- time, in nanoseconds per row -------------------------------------------------------------------------------------
 
 TICK = 10.0
 """For every element that the sources bring: about 100 microseconds to step an operator, once in 10,000 elements."""

@@ -61,7 +61,7 @@ def above(
 
 
 def instants_of(below: Estimate) -> tuple[Characteristics, float]:
-    """The input as windows count it, one element an instant (12.3.2), and what it costs to cut it so."""
+    """The input as windows count it, one element per instant (12.3.2), and what it costs to cut it so."""
     if below.stream.lifetime <= 1:
         return below.stream, 0.0
     cut = of.split(below.stream, 1.0)

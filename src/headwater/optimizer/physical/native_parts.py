@@ -38,7 +38,7 @@ def native_parts(plan: n.Plan, context: Context) -> n.Plan | None:
 
 def mark(plan: n.Plan, native: Native) -> Marked:
     """The largest parts over the streams that are read elsewhere, each handing on only what something above it reads."""
-    streams = {node.name for node in plan.walk() if isinstance(node, n.Source) and native.has(node.name)}
+    streams = {name for name in plan.streams if native.has(name)}
     return _mark(plan, native, streams) if streams else Marked(plan)
 
 

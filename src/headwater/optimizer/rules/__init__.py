@@ -1,1 +1,1 @@
-"""The laws, one a file."""
+"""The laws, one per file."""

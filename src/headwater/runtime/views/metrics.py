@@ -83,7 +83,7 @@ class OperatorReport:
 
 @define
 class Metrics:
-    """The last ticks, and totals an operator."""
+    """The last ticks, and totals per operator."""
 
     ticks: deque[TickReport] = Factory(lambda: deque(maxlen=_KEPT))
     worked: dict[str, Worked] = Factory(dict)

@@ -45,7 +45,7 @@ class StreamProgress:
 
 
 @frozen
-class Progress:
+class QueryProgress:
     """How a running query is doing."""
 
     query: str
@@ -102,7 +102,7 @@ class EngineProgress:
     state_bytes: int
     times: TickTimes
     streams: tuple[StreamProgress, ...]
-    queries: tuple[Progress, ...]
+    queries: tuple[QueryProgress, ...]
 
     @property
     def late_rows(self) -> int:
@@ -214,7 +214,7 @@ def stream_progress(picture: Picture) -> Iterable[StreamProgress]:
         )
 
 
-def query_progress(picture: Picture, name: str) -> Progress:
+def query_progress(picture: Picture, name: str) -> QueryProgress:
     query = picture.queries[name]
     timestamps = query.timestamps
     kept = metrics.operators(picture, name)
@@ -223,7 +223,7 @@ def query_progress(picture: Picture, name: str) -> Progress:
     behind = metrics.lag(picture, name)
     ticks = list(picture.metrics.ticks)
     last = ticks[-1] if ticks else None
-    return Progress(
+    return QueryProgress(
         name,
         picture.tick,
         moment(query.frontier, timestamps=timestamps),

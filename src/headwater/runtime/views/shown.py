@@ -1,4 +1,4 @@
-"""SHOW QUERIES as an engine answers it: what runs, how far it is, and what else is defined or waits to be started."""
+"""SHOW STREAMS and SHOW QUERIES as an engine answers them: with what has come, what runs, and how far it is final."""
 
 from __future__ import annotations
 
@@ -6,15 +6,32 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from headwater.language.emission import shown_emission
-from headwater.language.introspection import SHOW_QUERIES, Answer
+from headwater.language.introspection import SHOW_QUERIES, SHOW_STREAMS, Answer
+from headwater.model.time import INFINITY
 from headwater.runtime.views.amounts import instant_text, length_text
-from headwater.runtime.views.progress import query_progress
+from headwater.runtime.views.progress import late_by_text, moment_text, query_progress, stream_progress
 
 if TYPE_CHECKING:
     from headwater.runtime.views.picture import Picture
 
-_COLUMNS = ("state", "since", "rows", "forgotten", "behind", "final before")
+_STREAM_COLUMNS = ("rows", "late", "malformed", "final before", "late by")
+_NO_ROWS = ("0", "0", "0", "-", "-")
+_QUERY_COLUMNS = ("state", "since", "rows", "forgotten", "behind", "final before")
 _NOTHING = ("-", "-", "-", "-", "-")
+
+
+def with_counts(answer: Answer, picture: Picture) -> Answer:
+    """The answer with what only a running engine knows, if it is about streams."""
+    if answer.title != SHOW_STREAMS:
+        return answer
+    counted = {}
+    for s in stream_progress(picture):
+        final = "the end" if picture.clock.frontier(s.name) == INFINITY else moment_text(s.frontier)
+        counts = (f"{s.rows:,}", f"{s.late_rows:,}", f"{s.bad_rows:,}")
+        counted[s.name] = (*counts, final, late_by_text(s.late_by) or "-")
+    # Streams of late rows are no streams of their own here: they have the time of those whose rows they get.
+    rows = tuple((*row, *counted.get(row[0], _NO_ROWS)) for row in answer.rows)
+    return Answer(answer.title, (*answer.columns, *_STREAM_COLUMNS), rows)
 
 
 def with_states(answer: Answer, picture: Picture, *, views: Collection[str] = (), failed: bool = False) -> Answer:
@@ -30,7 +47,7 @@ def with_states(answer: Answer, picture: Picture, *, views: Collection[str] = ()
         elif name not in picture.awaited:
             state = "view" if name.casefold() in views else "not started"
             rows.append((name, columns, consistency, emit, uses, state, *_NOTHING))
-    return Answer(answer.title, (*answer.columns, *_COLUMNS), (*rows, *_awaited(answer, picture)))
+    return Answer(answer.title, (*answer.columns, *_QUERY_COLUMNS), (*rows, *_awaited(answer, picture)))
 
 
 def _progress(picture: Picture, name: str) -> tuple[str, ...]:
