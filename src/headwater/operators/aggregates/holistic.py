@@ -1,4 +1,4 @@
-"""Aggregates that need the rows themselves: MIN, MAX, MEDIAN, ARRAY_AGG, LISTAGG and user-defined ones.
+"""Aggregates that need the rows themselves, also those of users.
 
 A fingerprint among a group's totals cuts its segments where the multiset of values changes, so one instant of a segment
 stands for all of it. The rows of the groups that have segments are looked up, and each becomes the range of segments in
@@ -7,7 +7,7 @@ which it is valid.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import ClassVar
 
@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.expressions.aggregates import AGGREGATES
 from headwater.kernels.extremes import (
     count_rows,
     cover_instants,
@@ -190,18 +191,27 @@ def evaluate(
     function: str | UserAggregate, type_: pa.DataType, snapshots: Snapshots, parameters: tuple[object, ...]
 ) -> pa.Array:
     """The aggregate of each segment."""
-    if function == "ARRAY_AGG":
-        return snapshots.lists(type_)
-    values = snapshots.without_nulls
     if isinstance(function, UserAggregate):
+        values = snapshots.without_nulls
         if function.inverse is not None:
             return function.column(lambda: function.follow(*values.ranges(), values.count)).cast(type_)
         lists = values.lists(pa.large_list(values.type))
         return function.column(lambda: function.evaluate(lists)).cast(type_)
-    if function == "MEDIAN":
-        return values.medians().cast(type_)
-    if function == "LISTAGG":
-        separator = str(parameters[0]) if parameters else _SEPARATOR
-        lists = values.lists(pa.large_list(pa.large_string()))
-        return pc.call_function("binary_join", [lists, pa.scalar(separator, pa.large_string())]).cast(type_)
-    return values.extremes(largest=function == "MAX").cast(type_)
+    values = snapshots if AGGREGATES[function].nulls else snapshots.without_nulls
+    return VALUES[function](values, type_, parameters).cast(type_)
+
+
+def _joined(values: Snapshots, type_: pa.DataType, parameters: tuple[object, ...]) -> pa.Array:
+    separator = str(parameters[0]) if parameters else _SEPARATOR
+    lists = values.lists(pa.large_list(pa.large_string()))
+    return pc.call_function("binary_join", [lists, pa.scalar(separator, pa.large_string())])
+
+
+VALUES: dict[str, Callable[[Snapshots, pa.DataType, tuple[object, ...]], pa.Array]] = {
+    "MIN": lambda values, type_, parameters: values.extremes(largest=False),
+    "MAX": lambda values, type_, parameters: values.extremes(largest=True),
+    "MEDIAN": lambda values, type_, parameters: values.medians(),
+    "ARRAY_AGG": lambda values, type_, parameters: values.lists(type_),
+    "LISTAGG": _joined,
+}
+"""The aggregates of the values themselves."""
