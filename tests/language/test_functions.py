@@ -396,6 +396,9 @@ MORE: list[tuple[str, object, str]] = [
     ("unix_timestamp(t)", 1773500966, "BIGINT"),
     # arrays and structs
     ("array_append(array('b', 'd'), 'd')", ["b", "d", "d"], "ARRAY<STRING>"),
+    ("array_union(a, array(4, 1, 4, NULL))", [3, 1, None, 4], "ARRAY<INT>"),
+    ("array_intersect(array(2, 1, NULL, 1), a)", [1, None], "ARRAY<INT>"),
+    ("array_except(array(2, 1, 2, CAST(5 AS BIGINT)), a)", [2, 5], "ARRAY<BIGINT>"),
     ("array_compact(a)", [3, 1], "ARRAY<INT>"),
     ("array_contains(a, 5)", None, "BOOLEAN"),
     ("array_contains(array(1, 2), 5)", False, "BOOLEAN"),
@@ -444,6 +447,11 @@ AGGREGATE_TYPES = [
     ("ARRAY_AGG(s)", "ARRAY<STRING>"),
     ("LISTAGG(s)", "STRING"),
     ("STRING_AGG(s, ',')", "STRING"),
+    ("MODE(d)", "DECIMAL(10,2)"),
+    ("ANY_VALUE(t)", "TIMESTAMP"),
+    ("BOOL_AND(b)", "BOOLEAN"),
+    ("BOOL_OR(NULL)", "BOOLEAN"),
+    ("COUNT_IF(i > 1)", "BIGINT"),
 ]
 
 

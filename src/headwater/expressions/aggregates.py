@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pyarrow as pa
 from attrs import frozen
 
-from headwater.expressions.nodes import Expression
+from headwater.expressions.nodes import TRUE, Case, Expression
 from headwater.expressions.types import is_nested, is_numeric
 
 Result = Callable[[pa.DataType], pa.DataType | None]
@@ -92,6 +92,10 @@ def _of_strings(type_: pa.DataType) -> pa.DataType | None:
     return pa.string() if pa.types.is_string(type_) else None
 
 
+def _only_true(condition: Expression) -> Expression:
+    return Case(((condition, TRUE),), pa.bool_())
+
+
 def _of_condition(result: pa.DataType) -> Result:
     return lambda type_: result if pa.types.is_boolean(type_) else None
 
@@ -134,6 +138,13 @@ _LISTED = (
         ("listagg", "string_agg"),
         separated=True,
         duckdb="string_agg({distinct}{x}, {separator} ORDER BY {x})",
+    ),
+    Aggregate("MODE", _of_extreme, _ORDERED, ("mode",), duckdb="mode({distinct}{x} ORDER BY {x})"),
+    Aggregate("ANY_VALUE", _of_extreme, _ORDERED, ("any_value",), means="MIN"),
+    Aggregate("BOOL_AND", _of_condition(pa.bool_()), "a BOOLEAN", ("bool_and", "every"), means="MIN"),
+    Aggregate("BOOL_OR", _of_condition(pa.bool_()), "a BOOLEAN", ("bool_or",), means="MAX"),
+    Aggregate(
+        "COUNT_IF", _of_condition(pa.int64()), "a BOOLEAN", ("count_if",), means="COUNT", of=_only_true, counts=True
     ),
 )
 

@@ -22,6 +22,7 @@ from headwater.kernels.extremes import (
     extreme_rows,
     list_rows,
     middle_values,
+    most_frequent,
     net_ranges,
 )
 from headwater.kernels.sort import sort_by_key_time
@@ -105,12 +106,16 @@ def _arrange(
     key: Identity, low: Int64Array, high: Int64Array, weight: Int64Array, values: pa.Array
 ) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array, pa.Array]:
     """Sort by (group, value), and where some rows take others away keep only what is left."""
-    plain = fits_word(values.type) and values.null_count == 0
-    ranks = to_words(values) if plain else canonical_ranks([values])
+    ranks = _ranks(values)
     order, groups = sort_by_key_time(key.low, key.high, ranks)
     if weight.min() < 0:
         return *net_ranges(order, groups, ranks, low, high, weight), values
     return order, low[order], high[order], weight[order], values
+
+
+def _ranks(values: pa.Array) -> Int64Array:
+    """Numbers in the order of the values, equal where they are."""
+    return to_words(values) if fits_word(values.type) and values.null_count == 0 else canonical_ranks([values])
 
 
 class Snapshots:
@@ -173,6 +178,15 @@ class Snapshots:
         found = np.concatenate(parts) if parts else np.empty(0)
         return pa.array(found, mask=self._counts == 0)
 
+    def modes(self) -> pa.Array:
+        """The most frequent value of each segment, the smallest of several; NULL where there is none."""
+        ranks = _ranks(self._values)[self._rows]
+        parts = [np.empty(0, np.int64)]
+        for offsets, rows in self.blocks():
+            parts.append(np.full(len(offsets) - 1, -1))
+            most_frequent(offsets, rows, self._weight, ranks, parts[-1])
+        return self._take(np.concatenate(parts))
+
     def lists(self, type_: pa.DataType) -> pa.Array:
         """All values of each segment, ascending, each as often as it occurs; NULL where there is none."""
         parts = [self._list(offsets, rows).cast(type_) for offsets, rows in self.blocks()]
@@ -211,6 +225,7 @@ VALUES: dict[str, Callable[[Snapshots, pa.DataType, tuple[object, ...]], pa.Arra
     "MIN": lambda values, type_, parameters: values.extremes(largest=False),
     "MAX": lambda values, type_, parameters: values.extremes(largest=True),
     "MEDIAN": lambda values, type_, parameters: values.medians(),
+    "MODE": lambda values, type_, parameters: values.modes(),
     "ARRAY_AGG": lambda values, type_, parameters: values.lists(type_),
     "LISTAGG": _joined,
 }
