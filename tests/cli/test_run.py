@@ -170,7 +170,9 @@ def test_a_query_that_changed_is_refused_or_begun_anew(script: Callable, run: Ca
     changed = script(COUNTS.replace("COUNT(*)", "COUNT(*) + 1"), path="bids")
     refused = run(changed, *kept)
     assert refused.status == 2
-    assert refused.err.startswith('QUERY_CHANGED: query "counts" is not the one that the checkpoint has under this name')
+    assert refused.err.startswith(
+        'QUERY_CHANGED: query "counts" is not the one that the checkpoint has under this name'
+    )
     assert "Where it had" in refused.err
     assert "--restart-query counts" in refused.err
     assert run(changed, *kept, "--restart-query", "counts").status == 0

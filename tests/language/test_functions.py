@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 
 from headwater.errors import SqlError
+from headwater.expressions.aggregates import BY_SQL_NAME
 from headwater.language.binder import bind_script
-from headwater.language.functions.registry import AGGREGATES, SCALARS
+from headwater.language.functions.registry import SCALARS
 from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS
 from headwater.model.delta import Delta
 from headwater.model.history import freeze
@@ -395,6 +396,9 @@ MORE: list[tuple[str, object, str]] = [
     ("unix_timestamp(t)", 1773500966, "BIGINT"),
     # arrays and structs
     ("array_append(array('b', 'd'), 'd')", ["b", "d", "d"], "ARRAY<STRING>"),
+    ("array_union(a, array(4, 1, 4, NULL))", [3, 1, None, 4], "ARRAY<INT>"),
+    ("array_intersect(array(2, 1, NULL, 1), a)", [1, None], "ARRAY<INT>"),
+    ("array_except(array(2, 1, 2, CAST(5 AS BIGINT)), a)", [2, 5], "ARRAY<BIGINT>"),
     ("array_compact(a)", [3, 1], "ARRAY<INT>"),
     ("array_contains(a, 5)", None, "BOOLEAN"),
     ("array_contains(array(1, 2), 5)", False, "BOOLEAN"),
@@ -443,6 +447,11 @@ AGGREGATE_TYPES = [
     ("ARRAY_AGG(s)", "ARRAY<STRING>"),
     ("LISTAGG(s)", "STRING"),
     ("STRING_AGG(s, ',')", "STRING"),
+    ("MODE(d)", "DECIMAL(10,2)"),
+    ("ANY_VALUE(t)", "TIMESTAMP"),
+    ("BOOL_AND(b)", "BOOLEAN"),
+    ("BOOL_OR(NULL)", "BOOLEAN"),
+    ("COUNT_IF(i > 1)", "BIGINT"),
 ]
 
 
@@ -469,10 +478,10 @@ def test_the_type_of_an_aggregate(sql: str, type_: str):
 
 
 def test_synonyms_of_aggregates_mean_the_same():
-    assert AGGREGATES["variance"] is AGGREGATES["var_samp"] is AGGREGATES["var"]
-    assert AGGREGATES["collect_list"] is AGGREGATES["array_agg"]
-    assert AGGREGATES["string_agg"] is AGGREGATES["listagg"]
-    assert pa.types.is_float64(AGGREGATES["mean"].result(pa.int32()))
+    assert BY_SQL_NAME["variance"] is BY_SQL_NAME["var_samp"] is BY_SQL_NAME["var"]
+    assert BY_SQL_NAME["collect_list"] is BY_SQL_NAME["array_agg"]
+    assert BY_SQL_NAME["string_agg"] is BY_SQL_NAME["listagg"]
+    assert pa.types.is_float64(BY_SQL_NAME["mean"].result(pa.int32()))
 
 
 @pytest.mark.parametrize("call", ["SUM(NULL)", "AVG(NULL)", "SUM(CASE WHEN i > 0 THEN NULL END)", "MEDIAN(NULL)"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import pickle
-import statistics
 import subprocess
 import sys
 import textwrap
@@ -17,8 +16,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from tests.aggregate_meanings import meant
 
 from headwater.algebra.nodes import Source
+from headwater.expressions.aggregates import AGGREGATES
 from headwater.model.delta import Delta
 from headwater.model.element import Stable
 from headwater.model.given_functions import give
@@ -81,16 +82,12 @@ PRODUCT, TOTAL, SPREAD = ((give(code),) for code in (Product, Total, spread))
 def evaluate(function: str, values: list, parameters: tuple):
     """The aggregate of one snapshot, by definition."""
     ordered = sorted(values, key=canonical_order)
-    if function == "ARRAY_AGG":
-        return ordered or None
+    if function in AGGREGATES:
+        return meant(function, ordered, parameters)
     ordered = [v for v in ordered if v is not None]
     if not ordered:
         return None
     return {
-        "MIN": lambda: ordered[0],
-        "MAX": lambda: ordered[-1],
-        "MEDIAN": lambda: statistics.median(map(float, ordered)),
-        "LISTAGG": lambda: (parameters or ("",))[0].join(ordered),
         "PRODUCT": lambda: math.prod(ordered),
         "TOTAL": lambda: sum(ordered) + len(ordered),
         "SPREAD": lambda: ordered[-1] - ordered[0],
@@ -176,6 +173,13 @@ CALLS = {
         Call("MEDIAN", "e", pa.float64(), "d", "p"),
         Call("ARRAY_AGG", "f", pa.list_(pa.bool_()), "p", "p"),
     ],
+    "modes": [
+        Call("MODE", "a", pa.float64(), "x"),
+        Call("MODE", "b", pa.string(), "s", "p"),
+        Call("MODE", "c", pa.decimal128(10, 2), "d"),
+        Call("MODE", "d", pa.bool_(), "p"),
+        Call("MODE", "e", pa.timestamp("us"), "t"),
+    ],
     "user": [
         Call("PRODUCT", "a", pa.float64(), "x", parameters=PRODUCT),
         Call("TOTAL", "b", pa.float64(), "x", "p", parameters=TOTAL),
@@ -192,7 +196,7 @@ def test_random_streams_give_the_answer_of_every_instant(form, calls, keys, tmp_
     for seed in range(12):
         dice = Dice(seed, len(calls), len(keys))
         source = Source("s", SCHEMA, revisable=FORMS[form].get("revisable", True))
-        elements = stream(dice, source, StreamShape(elements=24, special=calls == "extremes"))
+        elements = stream(dice, source, StreamShape(elements=24, special=calls in ("extremes", "modes")))
         operator = AggregateOperator([SCHEMA], keys, CALLS[calls], **FORMS[form])
         ticks = ticks_of(SCHEMA, cut(dice, elements, dice.integer(1, 6)))
         store = FileStore(tmp_path / f"{seed}") if seed % 4 == 0 else MemoryStore()
@@ -210,6 +214,7 @@ def test_large_random_groups_give_the_same_in_every_form(form, monkeypatch: pyte
         Call("MIN", "b", pa.float64(), "x"),
         Call("MEDIAN", "c", pa.float64(), "x"),
         Call("ARRAY_AGG", "d", pa.list_(pa.float64()), "x"),
+        Call("MODE", "e", pa.float64(), "x"),
     ]
     random = np.random.default_rng(1)
     ticks, size = [], 300

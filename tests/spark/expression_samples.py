@@ -36,6 +36,7 @@ COLUMNS: dict[str, tuple[str, pa.DataType]] = {
     "t2": ("TIMESTAMP", pa.timestamp("us")),
     "st": ("STRUCT<a: INT, b: STRING>", pa.struct([("a", pa.int32()), ("b", pa.string())])),
     "ar": ("ARRAY<INT>", pa.list_(pa.int32())),
+    "ar2": ("ARRAY<BIGINT>", pa.list_(pa.int64())),
 }
 
 _EDGES: dict[str, list[object]] = {
@@ -169,6 +170,8 @@ def _random_value(kind: str, rng: random.Random) -> object:
             return datetime(1900, 1, 1) + timedelta(microseconds=rng.randrange(6_300_000_000_000_000))
         case "st":
             return {"a": rng.randrange(5), "b": rng.choice(["", "z", None])}
+        case "ar2":
+            return [rng.choice([0, 1, 2, 3, None]) for _ in range(rng.randrange(5))]
     return [rng.randrange(3) for _ in range(rng.randrange(3))]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections import Counter
 from datetime import datetime, timedelta
 from functools import cache
@@ -12,6 +11,7 @@ from itertools import pairwise
 import duckdb
 import pyarrow as pa
 import pytest
+from tests.aggregate_meanings import meant
 
 from headwater.algebra.nodes import (
     Aggregate,
@@ -327,26 +327,7 @@ def computed(call: AggregateCall, plan: Aggregate, rows: list[tuple]):
     if call.distinct:
         values = list(dict.fromkeys(values))
     values.sort(key=canonical_order)
-    if call.function == "ARRAY_AGG":
-        return tuple(values) if values else None
-    known = [v for v in values if v is not None]
-    if call.function == "COUNT":
-        return len(known)
-    if not known:
-        return None
-    functions = {
-        "SUM": sum,
-        "AVG": lambda v: sum(v) / len(v),
-        "MIN": lambda v: v[0],
-        "MAX": lambda v: v[-1],
-        "MEDIAN": lambda v: float(statistics.median(v)),
-        "LISTAGG": "".join if not call.parameters else call.parameters[0].join,
-        "VAR_POP": statistics.pvariance,
-        "STDDEV_POP": statistics.pstdev,
-        "VAR_SAMP": lambda v: statistics.variance(v) if len(v) > 1 else None,
-        "STDDEV_SAMP": lambda v: statistics.stdev(v) if len(v) > 1 else None,
-    }
-    return functions[call.function](known)
+    return freeze(meant(call.function, values, call.parameters))
 
 
 def time_windowed(plan: TimeWindow, stream: Stream, t: int) -> Counter:

@@ -1,4 +1,4 @@
-"""The rows of a key that are valid at chosen instants: the extreme one, the middle one, or all of them in order.
+"""The rows of a key that are valid at chosen instants: extreme, middle and most frequent ones, or all of them in order.
 
 The instants asked for are numbered through, sorted by (key, instant); ``first`` says where each key's begin. A row is then a
 range of them, [low, high), and its time is not needed any more.
@@ -138,3 +138,21 @@ def middle_values(offsets, rows, weight, values, out):
                 out[q] = values[i] if values[i] == below else 0.5 * below + 0.5 * values[i]
                 break
             seen += weight[i]
+
+
+@njit(cache=True, nogil=True)
+def most_frequent(offsets, rows, weight, rank, out):
+    """Of each list of rows, sorted by rank, the first one of the rank that has the most weight; the lowest of several.
+
+    Lists of none are left out.
+    """
+    for q in range(len(offsets) - 1):
+        most = np.int64(0)
+        k = offsets[q]
+        while k < offsets[q + 1]:
+            first, copies = rows[k], np.int64(0)
+            while k < offsets[q + 1] and rank[rows[k]] == rank[first]:
+                copies += weight[rows[k]]
+                k += 1
+            if copies > most:
+                out[q], most = first, copies

@@ -9,12 +9,13 @@ from enum import StrEnum
 from attrs import field, frozen
 
 from headwater.algebra.nodes import Plan
+from headwater.expressions.aggregates import BY_SQL_NAME
 from headwater.expressions.functions.record import arity
 from headwater.language import heartbeat_function
 from headwater.language.catalog import Catalog, Derived, Entry, Function, Kind, Stream
 from headwater.language.consistency import Consistency
 from headwater.language.emission import Emission
-from headwater.language.functions.registry import AGGREGATES, SCALARS, SPECIAL_FORMS
+from headwater.language.functions.registry import SCALARS, SPECIAL_FORMS
 from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS
 from headwater.language.time_clauses import HeartbeatFromSource, SentAt
 from headwater.model.schema import Field
@@ -160,13 +161,13 @@ def describe_built_in(name: str) -> Answer | None:
 # -- pieces -----------------------------------------------------------------------------------------------------------
 
 
-_BUILT_IN = sorted({*SCALARS, *SPECIAL_FUNCTIONS, *SPECIAL_FORMS, *AGGREGATES, heartbeat_function.NAME})
+_BUILT_IN = sorted({*SCALARS, *SPECIAL_FUNCTIONS, *SPECIAL_FORMS, *BY_SQL_NAME, heartbeat_function.NAME})
 
 
 def _built_in(name: str) -> tuple[str, str]:
     """Its kind, and what it takes."""
-    if name in AGGREGATES:
-        return "aggregate", AGGREGATES[name].takes
+    if name in BY_SQL_NAME:
+        return "aggregate", BY_SQL_NAME[name].takes
     if name in SPECIAL_FORMS:
         return "scalar", "a form of its own"
     if name == heartbeat_function.NAME:

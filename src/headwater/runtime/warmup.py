@@ -8,6 +8,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from headwater.algebra import nodes as n
+from headwater.expressions.aggregates import AGGREGATES
 from headwater.kernels.checksum import checksum
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
@@ -16,13 +17,12 @@ from headwater.operators.joins.pile import covered
 from headwater.operators.sight import Sight, put_together
 from headwater.runtime.stepping import by_hand
 
-_FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX", "VAR_SAMP", "MEDIAN", "ARRAY_AGG")
-
 
 def _plans(left: n.Source, right: n.Source) -> dict[str, n.Plan]:
     key, other = left.schema.names[0], right.schema.names[0]
     window = n.TimeWindow(left, 10)
-    calls = [n.AggregateCall(f, f.lower(), _type_of(f), "x") for f in _FUNCTIONS]
+    types = {f: aggregate.result(left.schema.field("x").type) for f, aggregate in AGGREGATES.items()}
+    calls = [n.AggregateCall(f, f.lower(), type_, "x") for f, type_ in types.items() if type_ is not None]
     calls += [
         n.AggregateCall("COUNT", "rows", pa.int64()),
         n.AggregateCall("SUM", "whole", pa.int64(), "i", distinct=True),
@@ -55,10 +55,6 @@ def _over_slices(source: n.Source, key: str) -> n.Plan:
     parts = (n.AggregateCall("SUM", "part", pa.int64(), "i"), n.AggregateCall("MAX", "most", pa.float64(), "x"))
     calls = (n.AggregateCall("SUM", "sum", pa.int64(), "part"), n.AggregateCall("MAX", "max", pa.float64(), "most"))
     return n.Aggregate(n.PreAggregate(n.TimeWindow(source, 10, 2), (key,), parts), (key,), calls)
-
-
-def _type_of(function: str) -> pa.DataType:
-    return {"COUNT": pa.int64(), "ARRAY_AGG": pa.list_(pa.float64())}.get(function, pa.float64())
 
 
 def _put_rows_together() -> None:

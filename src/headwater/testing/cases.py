@@ -30,6 +30,7 @@ from headwater.algebra.nodes import (
     ToPositiveNegative,
     Union,
 )
+from headwater.expressions.aggregates import AGGREGATES
 from headwater.model.schema import Field, Schema
 from headwater.model.time import INFINITY
 from headwater.optimizer.physical.memory_aware import only_time
@@ -105,6 +106,7 @@ def _await(c: Choices, rows: Plan, other: Source) -> Plan:
     return Await(rows, only_time(other), rows.schema.names[: c.integer(0, 1)])
 
 
+_SUMS = tuple(a.name for a in AGGREGATES.values() if a.additive and a.exact)
 OPERATORS: dict[str, Make] = {
     "filter": lambda c: _filter(c, _left(c)),
     "project": lambda c: plans.project(c, _left(c)),
@@ -115,12 +117,12 @@ OPERATORS: dict[str, Make] = {
     **{f"join {kind.value} {how}": _join(kind, how) for kind in JoinKind for how in ("equi", "theta", "both", "cross")},
     **{f"set {kind.value}": _set(kind) for kind in SetKind},
     "distinct": lambda c: Distinct(_left(c)),
-    "aggregate sums": _aggregate(("COUNT", "SUM", "AVG")),
-    "aggregate sums of all": _aggregate(("COUNT", "SUM", "AVG"), 0),
-    "aggregate sums by two": _aggregate(("COUNT", "SUM", "AVG"), 2),
-    "aggregate extremes": _aggregate(("MIN", "MAX")),
-    "aggregate variance": _aggregate(("VAR_SAMP", "VAR_POP", "STDDEV_SAMP", "STDDEV_POP")),
-    "aggregate holistic": _aggregate(("MEDIAN", "ARRAY_AGG", "LISTAGG")),
+    "aggregate sums": _aggregate(_SUMS),
+    "aggregate sums of all": _aggregate(_SUMS, 0),
+    "aggregate sums by two": _aggregate(_SUMS, 2),
+    "aggregate extremes": _aggregate(tuple(a.name for a in AGGREGATES.values() if a.is_extreme)),
+    "aggregate variance": _aggregate(tuple(a.name for a in AGGREGATES.values() if not a.exact)),
+    "aggregate holistic": _aggregate(tuple(a.name for a in AGGREGATES.values() if not (a.additive or a.is_extreme))),
     "aggregate mixed": _aggregate(None),
     "aggregate windowed": _aggregate(plans.EXACT, windowed=True),
     "time window": lambda c: TimeWindow(_chronons(c), c.pick([2, 3, 5, 8, 1])),

@@ -11,8 +11,9 @@ import re
 from collections.abc import Sequence
 
 from headwater.errors import HeadwaterError
+from headwater.expressions.aggregates import BY_SQL_NAME
 from headwater.language.binder import bind_script
-from headwater.language.functions.registry import AGGREGATES, SCALARS
+from headwater.language.functions.registry import SCALARS
 
 STREAMS = """
 CREATE STREAM s (x INT, y STRING, d DOUBLE, t TIMESTAMP, b BOOLEAN, a ARRAY<INT>, r STRUCT<f: INT>) ORDERED BY t;
@@ -59,7 +60,7 @@ def check(text: str) -> str:
 
 
 def _token(dice: random.Random) -> str:
-    functions = [*SCALARS, *AGGREGATES]
+    functions = [*SCALARS, *BY_SQL_NAME]
     chosen = dice.choices([_WORDS, _SIGNS, _VALUES, _NAMES, functions], [6, 5, 2, 5, 1])[0]
     token = dice.choice(chosen)
     return f"{token} (" if chosen is functions else token

@@ -398,15 +398,11 @@ def _call(call: AggregateCall) -> str:
     if call.built_in is None:
         raise NotImplementedError(f"the oracle does not know the aggregate {call.function}")
     argument = "*" if call.argument is None else quoted(call.argument)
-    inside, function = argument, call.function.lower()
-    if call.function == "ARRAY_AGG":
-        function, inside = "list", f"{argument} ORDER BY {argument} ASC NULLS FIRST"
-    elif call.function == "LISTAGG":
-        separator = str(call.parameters[0]) if call.parameters else ""
-        function, inside = "string_agg", f"{argument}, {_literal(separator)} ORDER BY {argument}"
+    separator = _literal(str(call.parameters[0]) if call.parameters else "")
     distinct = "DISTINCT " if call.distinct else ""
+    text = call.built_in.duckdb.format(name=call.function.lower(), distinct=distinct, x=argument, separator=separator)
     taken = f" FILTER (WHERE {quoted(call.filter)})" if call.filter else ""
-    return f"{function}({distinct}{inside}){taken}"
+    return f"{text}{taken}"
 
 
 def _instant(value: str, type_: pa.DataType) -> str:

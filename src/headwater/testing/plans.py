@@ -34,6 +34,7 @@ from headwater.algebra.nodes import (
     TopK,
     Union,
 )
+from headwater.expressions.aggregates import AGGREGATES
 from headwater.expressions.nodes import Call, Cast, Column, Expression, Literal
 from headwater.expressions.rewrite import column
 from headwater.model.schema import Schema
@@ -189,30 +190,19 @@ def call(choices: Choices, of: Schema, output: str, functions: Sequence[str] | N
     if not options or (choices.chance(20) and (functions is None or "COUNT" in functions)):
         return AggregateCall("COUNT", output, pa.int64(), filter=chosen)
     function, argument, type_ = choices.pick(options)
-    distinct = choices.chance(25) and function not in ("MIN", "MAX")
-    parameters = (choices.pick([",", ""]),) if function == "LISTAGG" else ()
+    distinct = choices.chance(25) and not AGGREGATES[function].deaf
+    parameters = (choices.pick([",", ""]),) if AGGREGATES[function].separated else ()
     return AggregateCall(function, output, type_, argument, distinct, chosen, parameters)
 
 
 def _functions_of(type_: pa.DataType) -> list[tuple[str, pa.DataType]]:
-    found = [("COUNT", pa.int64())]
-    if type_ not in _LITERALS:
-        return found
-    found.append(("ARRAY_AGG", pa.list_(type_)))
-    if type_ != pa.bool_():
-        found += [("MIN", type_), ("MAX", type_)]
-    if type_ == pa.string():
-        found.append(("LISTAGG", pa.string()))
-    if type_ == DECIMAL:
-        found.append(("SUM", pa.decimal128(38, 2)))
-    if pa.types.is_integer(type_) or pa.types.is_floating(type_):
-        found.append(("SUM", pa.float64() if pa.types.is_floating(type_) else pa.int64()))
-        inexact = ("AVG", "MEDIAN", "VAR_SAMP", "VAR_POP", "STDDEV_SAMP", "STDDEV_POP")
-        found += [(f, pa.float64()) for f in inexact]
-    return found
+    """The aggregates of such a column and their types; not those that DuckDB computes in decimals."""
+    known = [a for a in AGGREGATES.values() if a.counts or type_ in _LITERALS]
+    found = [(a.name, a.result(type_)) for a in known]
+    return [(f, t) for f, t in found if t is not None and not (type_ == DECIMAL and pa.types.is_floating(t))]
 
 
-EXACT = ("COUNT", "SUM", "AVG", "MIN", "MAX", "MEDIAN", "ARRAY_AGG", "LISTAGG")
+EXACT = tuple(name for name, aggregate in AGGREGATES.items() if aggregate.exact)
 """The aggregates for the inside of a plan: their values are the same to the last bit in every order of arithmetic."""
 
 

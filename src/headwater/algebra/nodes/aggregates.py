@@ -48,6 +48,11 @@ class AggregateCall:
         """Do duplicates make no difference, also without DISTINCT?"""
         return self.built_in is not None and self.built_in.deaf
 
+    @property
+    def is_extreme(self) -> bool:
+        """Is it the least or the largest of the values?"""
+        return self.built_in is not None and self.built_in.is_extreme
+
     def text(self) -> str:
         first = "*" if self.argument is None else quoted(self.argument)
         arguments = ", ".join([f"{'DISTINCT ' if self.distinct else ''}{first}", *map(literal, self.parameters)])
@@ -128,7 +133,7 @@ class Aggregate(Grouping):
         fields = [fields_below[name] for name in self.keys]
         for call in self.calls:
             over_values = call.argument is not None and not fields_below[call.argument].nullable and call.filter is None
-            known = call.function == "COUNT" or (call.built_in is not None and call.built_in.present and over_values)
+            known = call.built_in is not None and (call.built_in.counts or (call.built_in.present and over_values))
             fields.append(Field(call.output, call.type, nullable=not known))
         keys = [group, *(key for key in below.keys if key <= group)]
         return simplest(Schema(tuple(fields)), keys, below.uniform & group, below.constants_among(group))

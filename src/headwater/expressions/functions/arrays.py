@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pyarrow as pa
+
 from headwater.expressions.functions.record import MANY, Function, constant, in_quotes
 from headwater.expressions.nodes import Expression
 
@@ -15,6 +17,28 @@ def _struct(arguments: Sequence[Expression]) -> str:
     """Names and values in turn."""
     fields = ", ".join(f"{in_quotes(constant(name))}: {{{2 * i + 1}}}" for i, name in enumerate(arguments[::2]))
     return f"{{{{{fields}}}}}"
+
+
+def _set(name: str, only: str = "") -> Function:
+    """The first of equal items of both arrays, as far as they are wanted."""
+    first = "LIST_POSITION(LIST_CONCAT({0}, {1}), item) = place"
+    chosen = f"LIST_FILTER(LIST_CONCAT({{0}}, {{1}}), lambda item, place: {first}{only})"
+
+    def by_spark(arguments: Sequence[Expression]) -> str:
+        """Which floats are equal, and whether what has NULLs inside is, engines see differently."""
+        items = {a.type.value_type if pa.types.is_list(a.type) else a.type for a in arguments}
+        alike = len(items) == 1 or all(map(pa.types.is_integer, items))
+        plain = not any(pa.types.is_floating(i) or pa.types.is_nested(i) or pa.types.is_null(i) for i in items)
+        return f"{name}({{args}})" if alike and plain else ""
+
+    return Function(
+        2,
+        2,
+        f"CASE WHEN {{0}} IS NOT NULL AND {{1}} IS NOT NULL THEN {chosen} END",
+        takes=("array", "array"),
+        alike=0,
+        spark=by_spark,
+    )
 
 
 ARRAYS: dict[str, Function] = {
@@ -32,6 +56,8 @@ ARRAYS: dict[str, Function] = {
     "array_distinct": Function(
         1, 1, "LIST_FILTER({0}, lambda item, place: LIST_POSITION({0}, item) = place)", takes=("array",)
     ),
+    "array_except": _set("array_except", " AND LIST_POSITION({1}, item) IS NULL"),
+    "array_intersect": _set("array_intersect", " AND place <= LEN({0}) AND LIST_POSITION({1}, item) IS NOT NULL"),
     "array_join": Function(
         2,
         3,
@@ -62,6 +88,7 @@ ARRAYS: dict[str, Function] = {
         2, 2, "REPEAT(LIST_VALUE({0}), CASE WHEN {1} < 0 THEN 0 ELSE {1} END)", takes=("any", "int"), of_null=True
     ),
     "array_sort": Function(1, 1, "LIST_SORT({0}, 'ASC', 'NULLS LAST')", takes=("array",)),
+    "array_union": _set("array_union"),
     "element_at": Function(
         2, 2, "LIST_EXTRACT({args})", takes=("array", "int"), spark="try_element_at({0}, nullif({1}, 0))"
     ),

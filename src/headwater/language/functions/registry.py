@@ -1,13 +1,11 @@
 """The functions that SQL may call: nothing else is passed through to an engine.
 
-The scalar ones are rows of ``headwater.expressions.functions``, of which ``special_functions`` says how some are read;
-aggregates are rows of ``headwater.expressions.aggregates``.
+They are rows of ``headwater.expressions.functions`` and ``aggregates``; ``special_functions`` says how some are read.
 """
 
 from __future__ import annotations
 
-from headwater.expressions import aggregates
-from headwater.expressions.aggregates import Aggregate
+from headwater.expressions.aggregates import BY_SQL_NAME
 from headwater.expressions.functions.record import Function
 from headwater.expressions.functions.table import NAMED, SYNONYMS
 from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS
@@ -36,10 +34,8 @@ UNREPEATABLE = frozenset(
 
 SPECIAL_FORMS = ("cast", "try_cast", "extract", "position", "substring", "trim")
 """Calls with a grammar of their own."""
-AGGREGATES: dict[str, Aggregate] = {name: a for a in aggregates.AGGREGATES.values() for name in a.names}
-"""By what SQL calls them."""
 
 
 def known_functions() -> list[str]:
     """All names, for suggestions."""
-    return sorted({*SCALARS, *AGGREGATES, *SPECIAL_FORMS})
+    return sorted({*SCALARS, *BY_SQL_NAME, *SPECIAL_FORMS})

@@ -12,10 +12,10 @@ from attrs import define, field
 from sqlglot import exp
 
 from headwater.errors import HeadwaterError, SqlError
-from headwater.expressions.aggregates import Aggregate
+from headwater.expressions.aggregates import BY_SQL_NAME, Aggregate
 from headwater.expressions.types import common_type, is_nested, is_numeric
 from headwater.language.catalog import Catalog, Function, calls
-from headwater.language.functions.registry import AGGREGATES, SCALARS, SPECIAL_FORMS, UNREPEATABLE
+from headwater.language.functions.registry import SCALARS, SPECIAL_FORMS, UNREPEATABLE
 from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS
 from headwater.language.parsing.syntax import CreateFunction
 from headwater.language.text import error_on
@@ -73,22 +73,23 @@ def is_aggregate(name: str) -> bool:
     """Is it the name of an aggregate, built in or the user's?"""
     visible = _visible.get()
     found = visible.catalog.function(name) if visible is not None else None
-    return name.lower() in AGGREGATES or (found is not None and found.aggregate)
+    return name.lower() in BY_SQL_NAME or (found is not None and found.aggregate)
 
 
 def find_aggregate_function(name: str) -> Aggregate | None:
     """The aggregate of the name, built in or the user's."""
     function = find_function(name) if is_aggregate(name) else None
     if function is None:
-        return AGGREGATES.get(name.lower())
+        return BY_SQL_NAME.get(name.lower())
     definition = function.definition
     (parameter,) = definition.parameters
 
     def result(argument: pa.DataType) -> pa.DataType | None:
         return definition.returns if takes(parameter, argument, literal=False) else None
 
-    path = (definition.path,)
-    return Aggregate(function.name.upper(), result, f"a {shown(parameter)}", (), parameter=parameter, constants=path)
+    return Aggregate(
+        function.name.upper(), result, f"a {shown(parameter)}", parameter=parameter, constants=(definition.path,)
+    )
 
 
 def names_in_sight() -> list[str]:
@@ -128,7 +129,7 @@ def _check_name(text: str, node: exp.Expr) -> None:
     folded = node.name.casefold()
     if not _NAME.fullmatch(node.name):
         raise error_on(text, node, "FUNCTION_NAME", f'"{node.name}" cannot be the name of a function')
-    if folded in {*SCALARS, *SPECIAL_FUNCTIONS, *AGGREGATES, *SPECIAL_FORMS, *UNREPEATABLE, *_OTHER_FORMS}:
+    if folded in {*SCALARS, *SPECIAL_FUNCTIONS, *BY_SQL_NAME, *SPECIAL_FORMS, *UNREPEATABLE, *_OTHER_FORMS}:
         hint = "Choose another name for yours."
         raise error_on(text, node, "FUNCTION_NAME", f'function "{node.name}" is built in', hint=hint)
 

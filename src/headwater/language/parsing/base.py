@@ -16,11 +16,13 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.tokens import Token, TokenType
 
 from headwater.errors import HeadwaterError, SqlError
+from headwater.expressions.aggregates import BY_SQL_NAME
 from headwater.language.parsing.syntax import Duration
 from headwater.language.text import error_at
 
 _NUMBER_AND_UNIT = re.compile(r"\s*([-+]?[\d.]+)\s+([A-Za-z]+)\s*")
 _AFTER_A_LENGTH = frozenset({"SLIDE", "INTERNAL"})
+_SEPARATED = tuple(name.upper() for name, aggregate in BY_SQL_NAME.items() if aggregate.separated)
 BROKEN_PARSER_HINT = "Uninstall the compiled parser: pip uninstall sqlglotc"
 
 
@@ -43,7 +45,7 @@ class BaseParser(Spark.Parser):
     FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {}
     FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
         name: Spark.Parser.FUNCTION_PARSERS[name]
-        for name in ("CAST", "TRY_CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM", "LISTAGG", "STRING_AGG")
+        for name in ("CAST", "TRY_CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM", *_SEPARATED)
     }
     NO_PAREN_FUNCTIONS: ClassVar[dict[TokenType, Any]] = {}
     NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {

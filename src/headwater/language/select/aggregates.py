@@ -24,6 +24,7 @@ from headwater.language.types import shown
 
 GROUPING_FUNCTIONS = frozenset({"grouping", "grouping_id"})
 _MOST_BITS = 63
+_OF_NULL = (pa.string(), pa.float64(), pa.bool_())  # what NULL is taken for, as in Spark
 
 
 def calls_aggregate(node: exp.Expr | None) -> bool:
@@ -109,8 +110,8 @@ class Grouping:
         argument, distinct, parameters = arguments.of(node, name.upper())
         parameters = (*function.constants, *parameters)
         if argument is not None:
-            numeric = function.result(pa.string()) is None  # then it is a DOUBLE, as in Spark
-            argument = typed_null(argument, pa.float64() if numeric else pa.string())
+            of_null = (t for t in _OF_NULL if function.result(t) is not None)
+            argument = typed_null(argument, next(of_null, pa.float64()))
         type_ = pa.int64() if argument is None else function.result(argument.type)
         if argument is not None and type_ is None:
             raise self.error(
@@ -118,10 +119,13 @@ class Grouping:
             )
         if argument is not None and function.parameter is not None:
             argument = argument.cast(function.parameter)
+        if argument is not None and function.of is not None:
+            argument = Bound(function.of(argument.expression), True, argument.origin)
         if argument is not None and condition is not None and can_fail(argument.expression):
             argument = _where(condition, argument)
+        computed = function.means or function.name
         key = (
-            function.name,
+            computed,
             argument.expression if argument else None,
             distinct,
             condition.expression if condition else None,
@@ -129,9 +133,9 @@ class Grouping:
         )
         if key not in self._calls:
             output = self.names.unique(name.lower())
-            call = AggregateCall(function.name, output, type_, None, distinct, None, parameters)
+            call = AggregateCall(computed, output, type_, None, distinct, None, parameters)
             self._calls[key] = call, argument, condition
-            self._results[output] = Column(output, output, type_, function.name != "COUNT")
+            self._results[output] = Column(output, output, type_, not function.counts)
         return Bound.of_column(self._results[self._calls[key][0].output], origin)
 
     def _indicator(self, origin: exp.Expr, node: exp.Expr, name: str) -> Bound:

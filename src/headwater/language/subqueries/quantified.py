@@ -9,7 +9,7 @@ from attrs import frozen
 from sqlglot import exp
 
 from headwater.algebra.nodes import Aggregate, AggregateCall, Plan
-from headwater.language.functions.registry import AGGREGATES
+from headwater.expressions.aggregates import AGGREGATES
 from headwater.language.predicates import compared
 from headwater.language.relations.joins import equal_pair, filtered, with_columns
 from headwater.language.scope import Bound, Column, NameSource
@@ -76,7 +76,7 @@ def selects_own_value(block: Block) -> bool:
 
 def quantified_keys(block: Block) -> Keys | None:
     """The keys for which a comparison with ANY or ALL can be decided by extremes; None if it cannot."""
-    if not selects_own_value(block) or AGGREGATES["max"].result(block.outputs[0].type) is None:
+    if not selects_own_value(block) or AGGREGATES["MAX"].result(block.outputs[0].type) is None:
         return None
     return keys_of(block.correlated, block)
 

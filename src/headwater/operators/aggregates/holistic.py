@@ -1,4 +1,4 @@
-"""Aggregates that need the rows themselves: MIN, MAX, MEDIAN, ARRAY_AGG, LISTAGG and user-defined ones.
+"""Aggregates that need the rows themselves, also those of users.
 
 A fingerprint among a group's totals cuts its segments where the multiset of values changes, so one instant of a segment
 stands for all of it. The rows of the groups that have segments are looked up, and each becomes the range of segments in
@@ -7,7 +7,7 @@ which it is valid.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import ClassVar
 
@@ -15,12 +15,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.expressions.aggregates import AGGREGATES
 from headwater.kernels.extremes import (
     count_rows,
     cover_instants,
     extreme_rows,
     list_rows,
     middle_values,
+    most_frequent,
     net_ranges,
 )
 from headwater.kernels.sort import sort_by_key_time
@@ -104,12 +106,16 @@ def _arrange(
     key: Identity, low: Int64Array, high: Int64Array, weight: Int64Array, values: pa.Array
 ) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array, pa.Array]:
     """Sort by (group, value), and where some rows take others away keep only what is left."""
-    plain = fits_word(values.type) and values.null_count == 0
-    ranks = to_words(values) if plain else canonical_ranks([values])
+    ranks = _ranks(values)
     order, groups = sort_by_key_time(key.low, key.high, ranks)
     if weight.min() < 0:
         return *net_ranges(order, groups, ranks, low, high, weight), values
     return order, low[order], high[order], weight[order], values
+
+
+def _ranks(values: pa.Array) -> Int64Array:
+    """Numbers in the order of the values, equal where they are."""
+    return to_words(values) if fits_word(values.type) and values.null_count == 0 else canonical_ranks([values])
 
 
 class Snapshots:
@@ -172,6 +178,15 @@ class Snapshots:
         found = np.concatenate(parts) if parts else np.empty(0)
         return pa.array(found, mask=self._counts == 0)
 
+    def modes(self) -> pa.Array:
+        """The most frequent value of each segment, the smallest of several; NULL where there is none."""
+        ranks = _ranks(self._values)[self._rows]
+        parts = [np.empty(0, np.int64)]
+        for offsets, rows in self.blocks():
+            parts.append(np.full(len(offsets) - 1, -1))
+            most_frequent(offsets, rows, self._weight, ranks, parts[-1])
+        return self._take(np.concatenate(parts))
+
     def lists(self, type_: pa.DataType) -> pa.Array:
         """All values of each segment, ascending, each as often as it occurs; NULL where there is none."""
         parts = [self._list(offsets, rows).cast(type_) for offsets, rows in self.blocks()]
@@ -190,18 +205,28 @@ def evaluate(
     function: str | UserAggregate, type_: pa.DataType, snapshots: Snapshots, parameters: tuple[object, ...]
 ) -> pa.Array:
     """The aggregate of each segment."""
-    if function == "ARRAY_AGG":
-        return snapshots.lists(type_)
-    values = snapshots.without_nulls
     if isinstance(function, UserAggregate):
+        values = snapshots.without_nulls
         if function.inverse is not None:
             return function.column(lambda: function.follow(*values.ranges(), values.count)).cast(type_)
         lists = values.lists(pa.large_list(values.type))
         return function.column(lambda: function.evaluate(lists)).cast(type_)
-    if function == "MEDIAN":
-        return values.medians().cast(type_)
-    if function == "LISTAGG":
-        separator = str(parameters[0]) if parameters else _SEPARATOR
-        lists = values.lists(pa.large_list(pa.large_string()))
-        return pc.call_function("binary_join", [lists, pa.scalar(separator, pa.large_string())]).cast(type_)
-    return values.extremes(largest=function == "MAX").cast(type_)
+    values = snapshots if AGGREGATES[function].nulls else snapshots.without_nulls
+    return VALUES[function](values, type_, parameters).cast(type_)
+
+
+def _joined(values: Snapshots, type_: pa.DataType, parameters: tuple[object, ...]) -> pa.Array:
+    separator = str(parameters[0]) if parameters else _SEPARATOR
+    lists = values.lists(pa.large_list(pa.large_string()))
+    return pc.call_function("binary_join", [lists, pa.scalar(separator, pa.large_string())])
+
+
+VALUES: dict[str, Callable[[Snapshots, pa.DataType, tuple[object, ...]], pa.Array]] = {
+    "MIN": lambda values, type_, parameters: values.extremes(largest=False),
+    "MAX": lambda values, type_, parameters: values.extremes(largest=True),
+    "MEDIAN": lambda values, type_, parameters: values.medians(),
+    "MODE": lambda values, type_, parameters: values.modes(),
+    "ARRAY_AGG": lambda values, type_, parameters: values.lists(type_),
+    "LISTAGG": _joined,
+}
+"""The aggregates of the values themselves."""

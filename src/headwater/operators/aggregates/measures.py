@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -116,14 +117,15 @@ def needed_measures(
 ) -> tuple[Measure, ...]:
     """The least that the function needs to know of its argument."""
     decimal = pa.types.is_decimal(type_)
-    if function in ("MIN", "MAX") and staircase:
+    known = AGGREGATES.get(function)
+    if known is not None and known.is_extreme and staircase:
         encoding = "float" if pa.types.is_floating(type_) else "integer"
-        kinds = [(kernel.MOST if function == "MAX" else kernel.LEAST, encoding)]
-    elif function not in AGGREGATES or not AGGREGATES[function].additive:
+        kinds = [(kernel.MOST if known.sees == "most" else kernel.LEAST, encoding)]
+    elif known is None or not known.additive:
         return (Measure(kernel.FINGERPRINT, "hash", argument, filter_, port),)
-    elif function == "COUNT":
+    elif known.totals == 0:
         kinds = []
-    elif function.startswith(("VAR", "STDDEV")):
+    elif known.totals == 2:
         kinds = [(kernel.FLOAT, "float"), (kernel.SQUARES, "float")]
     elif pa.types.is_floating(type_):
         kinds = [(kernel.FLOAT, "float")]
@@ -172,23 +174,29 @@ class TotalsAt:
 
 def value_of(function: str, type_: pa.DataType, argument: pa.DataType, kind: int, words: TotalsAt) -> pa.Array:
     """The aggregate's column from the totals of its measures: first the count, then those of its own (``kind``)."""
-    count = words[0]
-    if function == "COUNT":
-        return pa.array(count)
-    none = count <= 0
     if kind in (kernel.LEAST, kernel.MOST):
-        return from_words(words[1], none, argument).cast(type_)
-    if function == "SUM":
-        if kind == kernel.FLOAT:
-            return _array(_float_sum(words), none, type_)
-        return _integer_sum(words, none, type_, wide=kind == kernel.WIDE)
-    divisor = np.where(none, 1, count).astype(np.float64)
-    if function == "AVG":
-        if kind == kernel.FLOAT:
-            return _array(_float_mean(words, divisor), none, type_)
-        scale = 10.0**argument.scale if pa.types.is_decimal(argument) else 1.0
-        return _array(_integer_to_float(words, wide=kind == kernel.WIDE) / (divisor * scale), none, type_)
-    return _spread(function, words, divisor, none, type_)
+        return from_words(words[1], words[0] <= 0, argument).cast(type_)
+    return VALUES[function](type_, argument, kind, words)
+
+
+def _count(type_: pa.DataType, argument: pa.DataType, kind: int, words: TotalsAt) -> pa.Array:
+    return pa.array(words[0])
+
+
+def _sum(type_: pa.DataType, argument: pa.DataType, kind: int, words: TotalsAt) -> pa.Array:
+    none = words[0] <= 0
+    if kind == kernel.FLOAT:
+        return _array(_float_sum(words), none, type_)
+    return _integer_sum(words, none, type_, wide=kind == kernel.WIDE)
+
+
+def _mean(type_: pa.DataType, argument: pa.DataType, kind: int, words: TotalsAt) -> pa.Array:
+    none = words[0] <= 0
+    divisor = np.where(none, 1, words[0]).astype(np.float64)
+    if kind == kernel.FLOAT:
+        return _array(_float_mean(words, divisor), none, type_)
+    scale = 10.0**argument.scale if pa.types.is_decimal(argument) else 1.0
+    return _array(_integer_to_float(words, wide=kind == kernel.WIDE) / (divisor * scale), none, type_)
 
 
 def _integer_sum(words: TotalsAt, none: BoolArray, type_: pa.DataType, *, wide: bool) -> pa.Array:
@@ -219,16 +227,19 @@ def _exceeds(low: Int64Array, high: Int64Array, digits: int) -> bool:
     return bool(((top > limit_top) | ((top == limit_top) & (size >= limit))).any())
 
 
-def _spread(function: str, words: TotalsAt, count: Float64Array, none: BoolArray, type_: pa.DataType) -> pa.Array:
+def _spread(
+    type_: pa.DataType, argument: pa.DataType, kind: int, words: TotalsAt, *, sample: bool, root: bool
+) -> pa.Array:
     """Variance as (n*S2 - S1*S1) / n / (n or n-1)."""
+    none = words[0] <= 0
+    count = np.where(none, 1, words[0]).astype(np.float64)
     left = kernel.squared_spreads(count, *(words[w].view(np.float64) for w in (1, 2, 4, 5, 6)))
-    sample = function.endswith("_SAMP")
     divisor = np.where(count > 1, count - 1, 1.0) if sample else count
     spread = left / (count * divisor)
     if words.any(7):  # NaN or an infinity among the values, or a square that no float holds
         spread = np.where(words[3] & ~kernel.SCALED, np.nan, np.where(words[7] != 0, np.inf, spread))
     empty = none | (count < 2) if sample else none
-    return _array(np.sqrt(spread) if function.startswith("STDDEV") else spread, empty, type_)
+    return _array(np.sqrt(spread) if root else spread, empty, type_)
 
 
 def _float_sum(words: TotalsAt) -> Float64Array:
@@ -258,6 +269,18 @@ def _integer_to_float(words: TotalsAt, *, wide: bool) -> Float64Array:
     top = words[3] if wide else high >> 63
     upper = np.where(top == high >> 63, high.astype(np.float64), top * 2.0**64 + high.view(np.uint64))
     return np.where((high == low >> 63) & (top == high >> 63), low, upper * 2.0**64 + low.view(np.uint64))
+
+
+VALUES: dict[str, Callable[[pa.DataType, pa.DataType, int, TotalsAt], pa.Array]] = {
+    "COUNT": _count,
+    "SUM": _sum,
+    "AVG": _mean,
+    "VAR_SAMP": partial(_spread, sample=True, root=False),
+    "VAR_POP": partial(_spread, sample=False, root=False),
+    "STDDEV_SAMP": partial(_spread, sample=True, root=True),
+    "STDDEV_POP": partial(_spread, sample=False, root=True),
+}
+"""The additive aggregates: from the types of result and argument, the kind of the last total, and the totals."""
 
 
 def fingerprints(column: pa.Array) -> Int64Array:

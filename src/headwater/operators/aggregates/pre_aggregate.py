@@ -87,16 +87,16 @@ def partial_type(function: str, argument: pa.DataType | None) -> pa.DataType | N
 
     Sums of DOUBLE are left out: how they are rounded would depend on the cut into ticks.
     """
-    partial = AGGREGATES[function].partial
-    if partial == "count":
+    sees = AGGREGATES[function].sees
+    if sees == "counts":
         return pa.bool_()
     if argument is None:
         return None
-    if partial == "sum":
+    if sees == "sums":
         if pa.types.is_integer(argument) and argument != pa.uint64():
             return pa.int64()
         return pa.decimal128(18, argument.scale) if pa.types.is_decimal(argument) and argument.precision <= 18 else None
-    return argument if partial == "extreme" and fits_word(argument) else None
+    return argument if AGGREGATES[function].is_extreme and fits_word(argument) else None
 
 
 class PreAggregateOperator(Operator):

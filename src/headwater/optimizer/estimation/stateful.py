@@ -157,7 +157,7 @@ def _call(call: n.AggregateCall, below: Estimate, groups: float) -> tuple[State,
     if call.built_in is not None and call.built_in.totals is not None:
         return State(), call.built_in.totals * resources.TOTAL, 0.0
     argument = below.columns[call.argument] if call.argument is not None else None
-    if call.is_deaf and below.final and argument is not None and argument.is_word:
+    if call.is_extreme and below.final and argument is not None and argument.is_word:
         there = of.occupied(below.alive, groups)
         # The values above all later ones: of m in random order about ln m + 0.58.
         steps = there * (math.log(max(1.0, below.alive / there)) + 0.58) if there else 0.0
@@ -181,10 +181,10 @@ def _distinct_call(call: n.AggregateCall, argument: str, below: Estimate, groups
 
 def _result(call: n.AggregateCall, below: Estimate, there: float) -> Column:
     """Ours: a count varies around its mean as a Poisson variable does; an extreme is one of the values."""
-    if call.function == "COUNT":
+    if call.built_in is not None and call.built_in.counts:
         mean = below.alive / there if there else 1.0
         return output_column(call.type, 1 + 4 * math.sqrt(mean))
-    if call.is_deaf and call.argument is not None:
+    if call.is_extreme and call.argument is not None:
         return output_column(call.type, below.columns[call.argument].distinct)
     return output_column(call.type)
 

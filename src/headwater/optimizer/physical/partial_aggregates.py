@@ -55,14 +55,14 @@ def _part(call: n.AggregateCall, below: n.Plan, *, revisable: bool) -> n.Aggrega
     Counts and sums are taken back by others of the opposite sign. An extreme is not: what has been put together with a
     larger value is gone, so nothing may be taken back.
     """
-    if call.built_in is None or (call.distinct and not call.is_deaf):
+    function = None if call.built_in is None else call.built_in.part
+    if function is None or (call.distinct and not call.is_deaf):
         return None
-    if call.is_deaf and revisable:
+    if call.is_extreme and revisable:
         return None
-    type_ = partial_type(call.function, below.schema.field(call.argument).type if call.argument is not None else None)
+    type_ = partial_type(function, below.schema.field(call.argument).type if call.argument is not None else None)
     if type_ is None:
         return None
-    function = "SUM" if call.function == "AVG" else call.function
     where = f" where {call.filter}" if call.filter is not None else ""
     return n.AggregateCall(
         function, f"{function} {call.argument or '*'}{where}", type_, call.argument, False, call.filter
