@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, count
 
 from headwater.algebra.nodes import Plan
-from headwater.algebra.plan_data import from_json
+from headwater.algebra.plan_data import from_json, identity
 from headwater.backends.local import LocalBackend
 from headwater.backends.spark.native_parts import SparkRows
 from headwater.clock.guarantees import notices_of_query
@@ -23,7 +23,6 @@ from headwater.runtime.core import Core
 from headwater.runtime.deployment import Running
 from headwater.runtime.inputs import Inputs
 from headwater.runtime.known_statistics import known_statistics
-from headwater.runtime.plan_keys import plan_key
 from headwater.runtime.when_shown import notices_of_form
 from headwater.sinks.base import Output, Sink
 
@@ -45,7 +44,7 @@ class Runs:
         sink.spark = self._backend.spark
         name = name or (query.name if query.named else self._free_name(query.name, catalog))
         known, native = self._known(query.plan, name, catalog), SparkRows(self._backend.row_streams(self._inputs))
-        written = plan_key(query.plan, {})
+        written = identity(query.plan, {})  # with its streams as they are declared
         made = self._kept_plan(name, written, native)
         if made is None:
             made = plan_query(query.plan, query.settings, statistics=known, native=native)

@@ -150,3 +150,4 @@ _LISTED = (
 
 AGGREGATES: dict[str, Aggregate] = {aggregate.name: aggregate for aggregate in _LISTED if not aggregate.means}
 """By name in the algebra; what is not here is an aggregate of a user."""
+BY_SQL_NAME: dict[str, Aggregate] = {name: aggregate for aggregate in _LISTED for name in aggregate.names}

@@ -57,7 +57,7 @@ class Running:
     parts: tuple[Plan, ...] = ()
     """The parts of its plan that need not be left to Python, where its rows come from elsewhere."""
     written: str = ""
-    """A name for the query as it was written, before it was planned."""
+    """A name for the query as it was written, over its streams as they were declared, before it was planned."""
     statistics: Statistics = Factory(Statistics)
     """What was known of its streams when its plan was made: with the same it is made again."""
 
