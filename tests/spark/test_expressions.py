@@ -22,11 +22,11 @@ from headwater.expressions.nodes import Expression, UserCall
 from headwater.expressions.spark import to_spark
 from headwater.expressions.spark_values import literal, quoted
 from headwater.language.binder import bind_script
-from headwater.language.expression_text import bind_text
 from headwater.language.functions.registry import SCALARS, SPECIAL_FORMS
 from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS
 from headwater.model.functions import UserFunction
 from headwater.model.schema import Schema
+from headwater.testing.expression_text import bind_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
