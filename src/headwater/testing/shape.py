@@ -31,8 +31,6 @@ from headwater.algebra.nodes import (
 )
 from headwater.model.time import INFINITY
 
-"""Aggregates whose floating-point value depends on the order of the arithmetic."""
-
 
 def sources(plan: Plan) -> list[Source]:
     """The sources below the plan, each name once, in the order of the plan."""

@@ -1,7 +1,7 @@
 """Logical operators: immutable nodes, each with the snapshot meaning of Krämer chapter 8 (and 17, 20 for the extensions).
 
-A plan is a tree (shared nodes make it a DAG). Expressions are kept as DuckDB SQL text over the input's column names,
-with the result type already inferred, so that nothing here knows a parser of SQL.
+A plan is a tree (shared nodes make it a DAG). Its expressions are trees too (``headwater.expressions``), over the names of
+the input's columns, so that nothing here knows a parser of SQL.
 """
 
 from headwater.algebra.nodes.aggregates import Aggregate, AggregateCall, PreAggregate
