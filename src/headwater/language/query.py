@@ -155,7 +155,7 @@ class QueryBinder(OfText):
         for defined in reversed(self._ctes):
             if folded in defined:
                 return defined[folded].in_expressions if is_asked_for_rows(node) else defined[folded].output
-        found = system_views.found(self.catalog, node.name)
+        found = system_views.find_entry(self.catalog, node.name)
         if found is None:
             names = [*self.catalog.names(), *(n for d in self._ctes for n in d)]
             hint = did_you_mean(node.name, names, all_of_them="There are")

@@ -111,7 +111,7 @@ class Questions(OfText):
         if not isinstance(node.this, exp.Identifier):
             output, _ = self._bind_query(node.this)
             return describe_fields(RESULT, [Field(c.name, c.type, c.nullable) for c in output.columns])
-        entry = None if kind == "FUNCTION" else system_views.found(self.catalog, node.this.name)
+        entry = None if kind == "FUNCTION" else system_views.find_entry(self.catalog, node.this.name)
         if entry is not None:
             self._check_kind(node.this, entry, kind)
             return describe_fields(entry.name, entry.fields, entry)
