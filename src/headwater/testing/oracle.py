@@ -53,6 +53,7 @@ from headwater.model.delta import Delta
 from headwater.model.functions import UserFunction
 from headwater.model.history import History
 from headwater.model.time import INFINITY
+from headwater.model.types import string_literal
 from headwater.testing.shape import extent, grows_for_ever, sources
 
 Inputs = Mapping[str, Delta]
@@ -403,7 +404,7 @@ def _call(call: AggregateCall) -> str:
         function, inside = "list", f"{argument} ORDER BY {argument} ASC NULLS FIRST"
     elif call.function == "LISTAGG":
         separator = str(call.parameters[0]) if call.parameters else ""
-        function, inside = "string_agg", f"{argument}, {_literal(separator)} ORDER BY {argument}"
+        function, inside = "string_agg", f"{argument}, {string_literal(separator)} ORDER BY {argument}"
     distinct = "DISTINCT " if call.distinct else ""
     taken = f" FILTER (WHERE {quoted(call.filter)})" if call.filter else ""
     return f"{function}({distinct}{inside}){taken}"
@@ -448,10 +449,6 @@ def _columns(plan: Plan) -> str:
 
 def _quoted(names: Sequence[str]) -> list[str]:
     return [quoted(n) for n in names]
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 _TYPES = {
