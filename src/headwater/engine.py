@@ -128,13 +128,13 @@ class Engine(CreatesFunctions):
             made: BoundQuery | None = script.result or (script.named[-1] if script.named else None)
             if made is not None:
                 return self._query(made, script, name)
-            return self._told(script.answers[-1], script.settings) if script.answers else None
+            return self._answer_text(script.answers[-1], script.settings) if script.answers else None
 
     def script(self, text: str, *, folder: str | Path = ".") -> QueryScript:
         """Run the statements of a script and give all of its queries, to be started. Its paths begin in the folder."""
         with self._lock:
             script = self._statements.run(text, Path(folder).absolute(), drop=self.drop)
-            answers = tuple(self._told(answer, script.settings) for answer in script.answers)
+            answers = tuple(self._answer_text(answer, script.settings) for answer in script.answers)
             return QueryScript(tuple(self._query(q, script) for q in script.queries), answers, script.notices)
 
     def register(
@@ -315,7 +315,7 @@ class Engine(CreatesFunctions):
         defined_by, named = None if bare else bound.name, name is not None or not bare
         return Query(name or bound.name, *known, uses=bound.uses, defined_by=defined_by, named=named)
 
-    def _told(self, answer: Answer | Explain, settings: Settings) -> str:
+    def _answer_text(self, answer: Answer | Explain, settings: Settings) -> str:
         return self.explain(answer, settings) if isinstance(answer, Explain) else self._statements.shown(answer)
 
     def _check_open(self) -> None:

@@ -127,7 +127,7 @@ _TEXTS = ("code", "message", "detail", "hint")
 _PLACE = ("line", "column", "length")
 
 
-def told(error: HeadwaterError) -> dict[str, str | int]:
+def error_data(error: HeadwaterError) -> dict[str, str | int]:
     """The error as texts and numbers: which of the kinds above it is, what it says, and where in the SQL."""
     kind = next(k for k in type(error).__mro__ if k in _KINDS.values())
     plain: dict[str, str | int] = {"kind": kind.__name__, **{name: str(getattr(error, name)) for name in _TEXTS}}
@@ -137,9 +137,9 @@ def told(error: HeadwaterError) -> dict[str, str | int]:
 
 
 def error_of(plain: dict[str, Any]) -> HeadwaterError:
-    """What ``told`` told of; raises ``ValueError`` for anything else.
+    """The error that ``error_data`` describes; raises ``ValueError`` for anything else.
 
-    >>> error_of(told(InputError("NO_FILE", "there is no file"))).code
+    >>> error_of(error_data(InputError("NO_FILE", "there is no file"))).code
     'NO_FILE'
     """
     kind = _KINDS.get(plain.get("kind", ""))

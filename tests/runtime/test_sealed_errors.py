@@ -8,7 +8,7 @@ import pytest
 from tests.malice import MADE, SHORT, TEXT
 
 from headwater.backends.spark.sealed_errors import Seal
-from headwater.errors import HeadwaterError, InputError, SqlError, StateError, StreamError, error_of, told
+from headwater.errors import HeadwaterError, InputError, SqlError, StateError, StreamError, error_data, error_of
 from headwater.runtime.loop import Stopped
 
 ERRORS = [
@@ -29,7 +29,7 @@ def test_an_error_crosses_as_it_is(error: HeadwaterError):
         raise error
     found = seal.opened(quoted_by_spark(f"{TEXT}{raised.value}{TEXT}"))
     assert type(found) is type(error)
-    assert told(found) == told(error)
+    assert error_data(found) == error_data(error)
     assert str(found) == str(error)
 
 
@@ -68,11 +68,11 @@ def test_the_key_is_shown_nowhere():
     [
         {},
         {"kind": "os.system"},
-        told(ERRORS[0]) | {"kind": "Path"},
-        told(ERRORS[0]) | {"more": "x"},
-        told(ERRORS[0]) | {"hint": 1},
-        told(ERRORS[1]) | {"line": "1"},
-        {n: v for n, v in told(ERRORS[1]).items() if n != "text"},
+        error_data(ERRORS[0]) | {"kind": "Path"},
+        error_data(ERRORS[0]) | {"more": "x"},
+        error_data(ERRORS[0]) | {"hint": 1},
+        error_data(ERRORS[1]) | {"line": "1"},
+        {n: v for n, v in error_data(ERRORS[1]).items() if n != "text"},
     ],
 )
 def test_only_what_an_error_tells_of_itself_becomes_one(plain: dict):

@@ -14,11 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from headwater.algebra import nodes as n
-from headwater.algebra.plan_values import string
 from headwater.errors import HeadwaterError
 from headwater.expressions.printing import quoted
 from headwater.model.functions import UserFunction
-from headwater.model.types import sql_name
+from headwater.model.types import sql_name, string_literal
 
 
 def print_plan(plan: n.Plan) -> str:
@@ -48,4 +47,4 @@ def _declarations(plan: n.Plan) -> Iterator[str]:
     for function in declared.values():
         taken = ", ".join(sql_name(t) for t in function.parameters)
         returned = sql_name(function.returns)
-        yield f"function {quoted(function.name)} ({taken}) RETURNS {returned} AS {string(function.path)}"
+        yield f"function {quoted(function.name)} ({taken}) RETURNS {returned} AS {string_literal(function.path)}"

@@ -9,6 +9,7 @@ from decimal import Decimal
 import pyarrow as pa
 
 from headwater.errors import HeadwaterError
+from headwater.model.types import string_literal
 
 _INFINITIES = {float("inf"): "infinity", float("-inf"): "-infinity"}
 
@@ -29,7 +30,7 @@ def literal(value: object, type_: pa.DataType | None = None) -> str:
         case float():
             return _INFINITIES.get(value, repr(value))
         case str():
-            return string(value)
+            return string_literal(value)
         case bytes():
             return f"X'{value.hex()}'"
         case Decimal():
@@ -42,10 +43,6 @@ def literal(value: object, type_: pa.DataType | None = None) -> str:
         case list() | tuple():
             return f"[{', '.join(literal(item, item_type(type_, i)) for i, item in enumerate(value))}]"
     raise HeadwaterError("PLAN_TEXT", f"plan text has no constants of the Python type {type(value).__name__}")
-
-
-def string(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 def unquoted_string(text: str) -> str:

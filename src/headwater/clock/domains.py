@@ -24,7 +24,7 @@ def domains_of(rules: Rules, together: Iterable[frozenset[str]] = ()) -> list[Do
     timed = [name for name, r in rules.streams.items() if r.has_time]
     root = {name: name for name in timed}
 
-    def found(name: str) -> str:
+    def root_of(name: str) -> str:
         while root[name] != name:
             root[name] = root[root[name]]
             name = root[name]
@@ -33,10 +33,10 @@ def domains_of(rules: Rules, together: Iterable[frozenset[str]] = ()) -> list[Do
     for group in (*rules.relations.groups, *together):
         first, *others = sorted(name for name in group if name in root) or [""]
         for other in others:
-            root[found(other)] = found(first)
+            root[root_of(other)] = root_of(first)
     members: dict[str, list[str]] = {}
     for name in timed:
-        members.setdefault(found(name), []).append(name)
+        members.setdefault(root_of(name), []).append(name)
     return [_domain(rules, names) for names in members.values()]
 
 

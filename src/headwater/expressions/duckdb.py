@@ -11,7 +11,7 @@ from headwater.expressions.connection import connection, infer
 from headwater.expressions.functions.table import FUNCTIONS
 from headwater.expressions.nodes import Call, Cast, Column, Expression, Field, Literal, UserCall
 from headwater.expressions.printing import ATOM, PRODUCT, Printer, quoted
-from headwater.model.types import duckdb_name, quote
+from headwater.model.types import duckdb_name, string_literal
 
 
 class _DuckDB(Printer):
@@ -23,7 +23,7 @@ class _DuckDB(Printer):
         return text.format(self.text(argument, ATOM))
 
     def field(self, expression: Field) -> str:
-        return f"STRUCT_EXTRACT({self.text(expression.argument)}, {quote(expression.name, chr(39))})"
+        return f"STRUCT_EXTRACT({self.text(expression.argument)}, {string_literal(expression.name)})"
 
     def user_function(self, expression: UserCall) -> str:
         return quoted(expression.function.name)

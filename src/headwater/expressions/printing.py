@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from headwater.expressions.nodes import Call, Case, Cast, Column, Expression, Field, Literal, UserCall
-from headwater.model.types import quote
+from headwater.model.types import quote, string_literal
 
 OR, AND, NOT, TEST, JOINED, SUM, PRODUCT, SIGN, ATOM = range(1, 10)
 """How strongly text holds together: a part that holds less than its place asks for is put in parentheses."""
@@ -70,7 +70,7 @@ class Printer:
         if text is None:
             return "NULL", ATOM
         if pa.types.is_string(expression.type):
-            return quote(text, "'"), ATOM
+            return string_literal(text), ATOM
         return text, SIGN if text.startswith("-") else ATOM
 
     def _case(self, expression: Case) -> str:

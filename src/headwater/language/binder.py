@@ -35,7 +35,7 @@ from headwater.language.query import QueryBinder
 from headwater.language.questions import Questions
 from headwater.language.relations.from_items import Output
 from headwater.language.script import RESULT, Query, Script
-from headwater.language.text import did_you_mean, error_on
+from headwater.language.text import OfText, did_you_mean
 from headwater.language.time_binding import StreamReference
 from headwater.language.time_clauses import Lag, Skew
 from headwater.settings import Settings
@@ -96,7 +96,7 @@ def _unions(plan: Plan, known: dict[int, int]) -> int:
     return known[id(plan)]
 
 
-class _ScriptBinder:
+class _ScriptBinder(OfText):
     def __init__(
         self, text: str, catalog: Catalog, settings: Settings, running: Sequence[Query], awaited: Sequence[str]
     ) -> None:
@@ -116,9 +116,6 @@ class _ScriptBinder:
         named, notices = tuple(self.named.values()), tuple(self.notices)
         asked = tuple(self.answers), self.altered, tuple(self.ended)
         return Script(self.catalog, named, self.result, notices, self.settings, *asked)
-
-    def error(self, node: exp.Expr, code: str, message: str, *, hint: str = "") -> SqlError:
-        return error_on(self.text, node, code, message, hint=hint)
 
     def bind(self, node: exp.Expr) -> None:
         if type(node) not in self._STATEMENTS:

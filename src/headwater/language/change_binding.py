@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from attrs import frozen
 from sqlglot import exp
 
-from headwater.errors import SqlError
 from headwater.language.changes import (
     ARRIVED,
     CHANGED,
@@ -22,7 +21,7 @@ from headwater.language.changes import (
     ChangeFormat,
     Changes,
 )
-from headwater.language.text import error_on
+from headwater.language.text import OfText
 from headwater.language.types import shown
 from headwater.model.schema import Field
 
@@ -51,16 +50,13 @@ class BoundChanges:
         return Field(CHANGED, TIMESTAMP) if events else None
 
 
-class ChangeBinder:
+class ChangeBinder(OfText):
     """Binds the options of one declaration."""
 
     def __init__(self, text: str, source: exp.Expr | None, columns: Iterable[exp.Expr]) -> None:
         self.text, self.columns = text, {c.name: c for c in columns}
         given = source.expressions if source is not None else ()
         self.options = {a.name.casefold(): a for a in given if isinstance(a, exp.PropertyEQ)}
-
-    def error(self, node: exp.Expr, code: str, message: str, *, hint: str = "") -> SqlError:
-        return error_on(self.text, node, code, message, hint=hint)
 
     def bind(self) -> BoundChanges:
         format_ = self._one_of("changes", tuple(ChangeFormat))

@@ -9,7 +9,6 @@ from attrs import evolve
 from sqlglot import exp
 
 from headwater.algebra.nodes import Plan
-from headwater.errors import SqlError
 from headwater.expressions.rewrite import typed_as
 from headwater.expressions.types import common_type
 from headwater.language.catalog import Catalog, Connector, Derived, Kind, Stream
@@ -19,7 +18,7 @@ from headwater.language.relations.constants import bind_values, check_key
 from headwater.language.relations.from_items import Output
 from headwater.language.scope import project, reference
 from headwater.language.statistics_clause import bind_statistics
-from headwater.language.text import did_you_mean, error_on
+from headwater.language.text import OfText, did_you_mean, error_on
 from headwater.language.time_binding import StreamReference, TimeBinder, TimeRules
 from headwater.language.time_clauses import LatePolicy, LateRows
 from headwater.language.types import declared_type, shown, written_type
@@ -27,15 +26,12 @@ from headwater.model.schema import RESERVED, Field, Schema
 from headwater.model.types import TYPE_NAMES
 
 
-class Declaration:
+class Declaration(OfText):
     """Binds one CREATE statement that declares columns."""
 
     def __init__(self, text: str, catalog: Catalog, node: CreateStream) -> None:
         self.text, self.catalog, self.node = text, catalog, node
         self.name, self.kind = node.this.name, Kind(node.args["kind"].lower())
-
-    def error(self, node: exp.Expr, code: str, message: str, *, hint: str = "") -> SqlError:
-        return error_on(self.text, node, code, message, hint=hint)
 
     def declared(self) -> tuple[Stream, TimeRules]:
         """A stream or relation whose elements come from outside."""

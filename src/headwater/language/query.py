@@ -10,7 +10,6 @@ from attrs import evolve
 from sqlglot import exp
 
 from headwater.algebra.nodes import Distinct
-from headwater.errors import SqlError
 from headwater.language import system_views
 from headwater.language.catalog import Catalog, Derived, Stream, UnboundedWindow
 from headwater.language.expressions import ExpressionBinder
@@ -50,7 +49,7 @@ from headwater.language.subqueries.empty_aggregates import (
 from headwater.language.subqueries.free_names import is_correlated, refused
 from headwater.language.subqueries.nested import NEEDS_ALL_ROWS, NestedQueries
 from headwater.language.subqueries.values import Values
-from headwater.language.text import did_you_mean, error_on
+from headwater.language.text import OfText, did_you_mean
 
 _UNSUPPORTED = {
     "laterals": ("LATERAL VIEW", ""),
@@ -78,7 +77,7 @@ class _Cte(NamedTuple):
         return self.in_expressions is not self.output
 
 
-class QueryBinder:
+class QueryBinder(OfText):
     """Binds one statement's query against a catalog; collects notices, the streams used and UNBOUNDED windows."""
 
     def __init__(self, catalog: Catalog, text: str, *, one_row: bool = False) -> None:
@@ -90,9 +89,6 @@ class QueryBinder:
         known = catalog.get, catalog.keys
         self._environment = Environment(text, self._lookup, self.bind, self.unbounded, self.notices, *known)
         self._nested = NestedQueries(self._environment, self.bind, self._block, self._defining)
-
-    def error(self, node: exp.Expr | None, code: str, message: str, *, hint: str = "") -> SqlError:
-        return error_on(self.text, node, code, message, hint=hint)
 
     def bind(self, node: exp.Expr, correlation: Correlation | None = None) -> Output:
         """The plan of a query; its columns have the names that the user sees.
@@ -159,7 +155,7 @@ class QueryBinder:
         for defined in reversed(self._ctes):
             if folded in defined:
                 return defined[folded].in_expressions if is_asked_for_rows(node) else defined[folded].output
-        found = system_views.found(self.catalog, node.name)
+        found = system_views.find_entry(self.catalog, node.name)
         if found is None:
             names = [*self.catalog.names(), *(n for d in self._ctes for n in d)]
             hint = did_you_mean(node.name, names, all_of_them="There are")

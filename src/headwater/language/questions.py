@@ -29,11 +29,11 @@ from headwater.language.parsing.syntax import Describe, ExplainStatement, Show
 from headwater.language.query import QueryBinder
 from headwater.language.relations.from_items import Output
 from headwater.language.script import RESULT, Query
-from headwater.language.text import did_you_mean, error_on
+from headwater.language.text import OfText, did_you_mean
 from headwater.model.schema import Field
 
 
-class Questions:
+class Questions(OfText):
     """Answers questions about what the script has declared so far."""
 
     def __init__(
@@ -47,9 +47,6 @@ class Questions:
         """``running``: by folded name, the queries that run already."""
         self.text, self.catalog, self.result, self.running = text, catalog, result, running or {}
         self._bind_query = bind_query
-
-    def error(self, node: exp.Expr, code: str, message: str, *, hint: str = "") -> SqlError:
-        return error_on(self.text, node, code, message, hint=hint)
 
     def answer(self, node: ExplainStatement | Show | Describe) -> Answer | Explain:
         match node:
@@ -114,7 +111,7 @@ class Questions:
         if not isinstance(node.this, exp.Identifier):
             output, _ = self._bind_query(node.this)
             return describe_fields(RESULT, [Field(c.name, c.type, c.nullable) for c in output.columns])
-        entry = None if kind == "FUNCTION" else system_views.found(self.catalog, node.this.name)
+        entry = None if kind == "FUNCTION" else system_views.find_entry(self.catalog, node.this.name)
         if entry is not None:
             self._check_kind(node.this, entry, kind)
             return describe_fields(entry.name, entry.fields, entry)

@@ -72,7 +72,7 @@ Times are instants of the stream; ``next_due`` is microseconds of the wall clock
 SYSTEM_VIEWS: dict[str, SystemView] = {view.name: view for view in (HEARTBEATS,)}
 
 
-def found(catalog: Catalog, name: str) -> Entry | None:
+def find_entry(catalog: Catalog, name: str) -> Entry | None:
     """What is declared under a name, or else what every engine, or every stream, has."""
     view = SYSTEM_VIEWS.get(name.casefold())
     return catalog.get(name) or (view.stream if view is not None else put_aside(catalog, name))
@@ -80,12 +80,12 @@ def found(catalog: Catalog, name: str) -> Entry | None:
 
 def comes_with(catalog: Catalog, name: str) -> str:
     """The stream whose source brings the rows of this one: late and malformed rows come with those in time."""
-    entry = found(catalog, name)
+    entry = find_entry(catalog, name)
     return entry.late_rows_of or name if isinstance(entry, Stream) else name
 
 
 def have_unit(catalog: Catalog, names: Iterable[str]) -> bool:
     """Are the instants of these streams microseconds? Rows put aside have the time of the stream whose rows they are."""
-    streams = [entry for name in names if isinstance(entry := found(catalog, name), Stream)]
+    streams = [entry for name in names if isinstance(entry := find_entry(catalog, name), Stream)]
     parents = [catalog.get(s.late_rows_of) if s.late_rows_of is not None else s for s in streams]
     return all(stream.has_unit for stream in parents if isinstance(stream, Stream))

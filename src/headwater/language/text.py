@@ -41,6 +41,15 @@ def error_on(
     return SqlError(code, message, detail=detail, hint=hint)
 
 
+class OfText:
+    """Whoever binds a text, and says where in it a mistake is."""
+
+    text: str
+
+    def error(self, node: exp.Expr | None, code: str, message: str, *, detail: str = "", hint: str = "") -> SqlError:
+        return error_on(self.text, node, code, message, detail=detail, hint=hint)
+
+
 def closest(word: str, candidates: Iterable[str], *, cutoff: float = 0.6) -> str | None:
     """The candidate that was probably meant; case does not matter."""
     by_folded = {c.casefold(): c for c in candidates}

@@ -10,12 +10,11 @@ import pyarrow as pa
 from attrs import frozen
 from sqlglot import exp
 
-from headwater.errors import SqlError
 from headwater.expressions.types import is_temporal
 from headwater.language import time_clauses as c
 from headwater.language.durations import application_time, wall_clock
 from headwater.language.notices import Notice
-from headwater.language.text import did_you_mean, error_on
+from headwater.language.text import OfText, did_you_mean
 from headwater.language.types import shown
 from headwater.model.schema import Field
 
@@ -41,7 +40,7 @@ class TimeRules:
     notices: tuple[Notice, ...]
 
 
-class TimeBinder:
+class TimeBinder(OfText):
     """Binds the clauses of one declaration."""
 
     def __init__(
@@ -58,9 +57,6 @@ class TimeBinder:
         self._implicit, self._elements = implicit, elements
         self._time: Field | None = None
         self._references: list[StreamReference] = []
-
-    def error(self, node: exp.Expr, code: str, message: str, *, detail: str = "", hint: str = "") -> SqlError:
-        return error_on(self.text, node, code, message, detail=detail, hint=hint)
 
     def bind(self, nodes: Sequence[exp.Expr]) -> TimeRules:
         self._time = self._time_column(nodes)

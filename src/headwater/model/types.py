@@ -84,6 +84,11 @@ def quote(text: str, sign: str) -> str:
     return f"{sign}{text.replace(sign, sign * 2)}{sign}"
 
 
+def string_literal(text: str) -> str:
+    """The text as SQL has it, in single quotes."""
+    return quote(text, "'")
+
+
 def _plain(name: str) -> str:
     """The name of a field, in backquotes unless it is one word."""
     return name if re.fullmatch(r"[^\W\d]\w*", name) else quote(name, "`")

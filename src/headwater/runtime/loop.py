@@ -58,7 +58,7 @@ class Loop:
         self._waiting: list[Delivery] = []
         self._changed = threading.Condition()
         self._holds, self._ending, self._busy = 0, False, False
-        self._told: tuple[str, ...] = ()
+        self._announced: tuple[str, ...] = ()
         self._looked = self._asked = 0
         """How often there was nothing to do, and how often somebody wants to be sure of it."""
         self._thread: threading.Thread | None = None
@@ -198,8 +198,8 @@ class Loop:
 
     def _may_run(self) -> bool:
         awaited = self._core.awaited
-        if awaited and awaited != self._told and self._holds == 0:
-            self._told = awaited
+        if awaited and awaited != self._announced and self._holds == 0:
+            self._announced = awaited
             log.warning(
                 "nothing runs until the queries of the checkpoint are started again or dropped: %s", ", ".join(awaited)
             )

@@ -33,16 +33,16 @@ def _named() -> Callable[[str], None] | None:
     return getattr(import_module(module), function) if module else None
 
 
-_told: Callable[[str], None] | None = _named()
+_listener: Callable[[str], None] | None = _named()
 
 
 def tell(function: Callable[[str], None] | None) -> None:
     """Call this at every point that the process passes from now on."""
-    global _told  # noqa: PLW0603 - one per process
-    _told = function
+    global _listener  # noqa: PLW0603 - one per process
+    _listener = function
 
 
 def passed(name: str) -> None:
     """The process has come so far."""
-    if _told is not None:
-        _told(name)
+    if _listener is not None:
+        _listener(name)

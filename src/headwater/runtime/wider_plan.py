@@ -96,7 +96,7 @@ def _check_value(old: Any, new: Any, types: _Types) -> None:
             if old.functions != new.functions:
                 raise UnlikeError
             if not _is_exact(old, new, types):
-                raise UnlikeError(_told(old, types) if _values(old) == _values(new) else "")
+                raise UnlikeError(_difference(old, types) if _values(old) == _values(new) else "")
         case n.AggregateCall():
             _check_aggregate(old, new, types)
         case pa.DataType():
@@ -125,7 +125,7 @@ def _check_aggregate(old: n.AggregateCall, new: n.AggregateCall, types: _Types) 
         raise UnlikeError(f'What "{old.function}" makes of a {sql_name(was)} it need not make of a {sql_name(now)}.')
 
 
-def _told(scalar: Expression, types: _Types) -> str:
+def _difference(scalar: Expression, types: _Types) -> str:
     pairs = [types[c] for c in scalar.columns if c in types]
     kinds = [f"{sql_name(was)} and {sql_name(now)}" for was, now in pairs if was != now]
     between = f" between {', '.join(dict.fromkeys(kinds))}" if kinds else ""

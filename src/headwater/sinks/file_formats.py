@@ -11,7 +11,7 @@ import pyarrow as pa
 from headwater.errors import InputError
 from headwater.expressions.printing import quoted
 from headwater.model.arrays import view
-from headwater.model.types import quote, sql_name
+from headwater.model.types import sql_name, string_literal
 
 _BATCH = 100_000
 
@@ -89,7 +89,7 @@ class JsonFormat(FileFormat):
     def write(self, table: pa.Table, stream: Any) -> None:
         from headwater.expressions.connection import connection
 
-        pairs = ", ".join(f"{_as_text(f.name)}: {_json(table.column(f.name), f)}" for f in table.schema)
+        pairs = ", ".join(f"{string_literal(f.name)}: {_json(table.column(f.name), f)}" for f in table.schema)
         database = connection()
         database.register("_table", table)
         try:
@@ -139,12 +139,8 @@ def _json_value(value: str, type_: pa.DataType, depth: int) -> str:
     if pa.types.is_struct(type_):
         fields = [type_.field(i) for i in range(type_.num_fields)]
         inside = (
-            f"{_as_text(f.name)}: {_json_value(f'struct_extract({value}, {_as_text(f.name)})', f.type, depth)}"
+            f"{string_literal(f.name)}: {_json_value(f'struct_extract({value}, {string_literal(f.name)})', f.type, depth)}"
             for f in fields
         )
         return f"CASE WHEN {value} IS NOT NULL THEN {{{', '.join(inside)}}} END"
     return value
-
-
-def _as_text(name: str) -> str:
-    return quote(name, "'")

@@ -19,12 +19,12 @@ class Folder(filesystem.Folder):
     def writing(self, name: str) -> Iterator[Any]:
         """A stream into a new file; what is written in part, when it fails, is left behind under its name."""
         files, path = self._opened
-        with self._told(), files.open_output_stream(f"{path}/{name}") as stream:
+        with self._input_errors(), files.open_output_stream(f"{path}/{name}") as stream:
             yield stream
 
     def move(self, old: str, new: str) -> None:
         files, path = self._opened
-        with self._told():
+        with self._input_errors():
             files.move(f"{path}/{old}", f"{path}/{new}")
 
     def opened(self, name: str) -> Any:
@@ -33,7 +33,7 @@ class Folder(filesystem.Folder):
         return pa.memory_map(f"{path}/{name}") if self.is_local else files.open_input_file(f"{path}/{name}")
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _input_errors(self) -> Iterator[None]:
         try:
             yield
         except OSError as problem:

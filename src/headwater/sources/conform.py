@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.expressions.connection import connection
+from headwater.expressions.types import is_numeric
 from headwater.language.text import closest
 from headwater.model.arrays import BoolArray
 from headwater.model.schema import Field, Schema
@@ -155,7 +156,7 @@ class _Conversion:
             return self._list(column, type_)
         if pa.types.is_struct(type_) and pa.types.is_struct(source):
             return self._struct(column, type_)
-        if _is_number(source) and _is_number(type_):
+        if is_numeric(source) and is_numeric(type_):
             return _number(column, type_)
         if _is_temporal(source) and _is_temporal(type_):
             return _temporal(column, type_)
@@ -267,13 +268,9 @@ def _is_list(type_: pa.DataType) -> bool:
     return pa.types.is_list(type_) or pa.types.is_large_list(type_) or pa.types.is_fixed_size_list(type_)
 
 
-def _is_number(type_: pa.DataType) -> bool:
-    return pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_)
-
-
 def _is_temporal(type_: pa.DataType) -> bool:
     return pa.types.is_timestamp(type_) or pa.types.is_date(type_)
 
 
 def _is_plain(type_: pa.DataType) -> bool:
-    return _is_number(type_) or _is_temporal(type_) or pa.types.is_boolean(type_)
+    return is_numeric(type_) or _is_temporal(type_) or pa.types.is_boolean(type_)

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from headwater.expressions.connection import connection
 from headwater.model.arrays import BoolArray
-from headwater.model.types import duckdb_name
+from headwater.model.types import duckdb_name, string_literal
 from headwater.sources import arguments
 from headwater.sources.columns import nulls, valid
 
@@ -66,7 +66,9 @@ def time_formats(value: Any) -> tuple[str, ...]:
     formats = arguments.texts(value)
     for pattern in formats:
         try:
-            known = "%" in pattern and connection().sql(f"SELECT try_strptime('', {_literal(pattern)})").fetchall()
+            known = (
+                "%" in pattern and connection().sql(f"SELECT try_strptime('', {string_literal(pattern)})").fetchall()
+            )
         except duckdb.Error:
             known = False
         if not known:
@@ -88,7 +90,7 @@ def _parsing(type_: pa.DataType, formats: Sequence[str]) -> str:
         return _decimal(type_)
     if pa.types.is_binary(type_):
         return f"CASE WHEN regexp_full_match(x, '{_BASE64}') THEN from_base64(x) END"
-    own = [f"try_strptime(x, {_literal(f)})" for f in formats]
+    own = [f"try_strptime(x, {string_literal(f)})" for f in formats]
     if pa.types.is_date32(type_):
         iso = _where(_DATE, "TRY_CAST(x AS DATE)")
         midnight = [f"CASE WHEN {f} = date_trunc('day', {f}) THEN CAST({f} AS DATE) END" for f in own]
@@ -141,7 +143,3 @@ def _decimal(type_: pa.DataType) -> str:
         f"CASE WHEN regexp_full_match(x, '{plain}') THEN TRY_CAST(x AS {name}) "
         f"WHEN regexp_full_match(x, '{_NUMBER}') AND regexp_matches(x, '[eE][+-]?[0-9]{{1,2}}$') THEN {exact} END"
     )
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

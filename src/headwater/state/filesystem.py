@@ -94,12 +94,12 @@ class Folder:
     def make(self) -> None:
         """Be there."""
         files, path = self._opened
-        with self._told():
+        with self._state_errors():
             Path(path).mkdir(parents=True, exist_ok=True) if self.is_local else files.create_dir(path, recursive=True)
 
     def write(self, name: str, data: pa.Buffer | bytes, *, sync: bool = False) -> None:
         """A new file. If that fails, nothing is left of it. ``sync``: come back when it is on the disk for good."""
-        with self._told():
+        with self._state_errors():
             try:
                 self._write(name, data, sync=sync)
             except BaseException as problem:
@@ -129,7 +129,7 @@ class Folder:
         self.delete(unfinished)
         self.write(unfinished, data, sync=sync)
         ready()
-        with self._told():
+        with self._state_errors():
             if self.is_local:
                 os.replace(f"{path}/{unfinished}", f"{path}/{name}")
                 self._sync_names(sync=sync)
@@ -172,7 +172,7 @@ class Folder:
                 os.close(folder)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _state_errors(self) -> Iterator[None]:
         """What goes wrong in writing, as an error that says what to do."""
         try:
             yield

@@ -53,6 +53,7 @@ from headwater.model.delta import Delta
 from headwater.model.functions import UserFunction
 from headwater.model.history import History
 from headwater.model.time import INFINITY
+from headwater.model.types import string_literal
 from headwater.testing.shape import extent, grows_for_ever, sources
 
 Inputs = Mapping[str, Delta]
@@ -398,7 +399,7 @@ def _call(call: AggregateCall) -> str:
     if call.built_in is None:
         raise NotImplementedError(f"the oracle does not know the aggregate {call.function}")
     argument = "*" if call.argument is None else quoted(call.argument)
-    separator = _literal(str(call.parameters[0]) if call.parameters else "")
+    separator = string_literal(str(call.parameters[0]) if call.parameters else "")
     distinct = "DISTINCT " if call.distinct else ""
     text = call.built_in.duckdb.format(name=call.function.lower(), distinct=distinct, x=argument, separator=separator)
     taken = f" FILTER (WHERE {quoted(call.filter)})" if call.filter else ""
@@ -444,10 +445,6 @@ def _columns(plan: Plan) -> str:
 
 def _quoted(names: Sequence[str]) -> list[str]:
     return [quoted(n) for n in names]
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 _TYPES = {

@@ -78,13 +78,15 @@ class RandomSql:
 class _Text:
     """A piece of a query: for us, and for DuckDB."""
 
-    ours: str
-    theirs: str
+    headwater: str
+    duckdb: str
     columns: tuple[TextColumn, ...] = field(default=())
 
 
 def _both(pattern: str, *parts: _Text, columns: Sequence[TextColumn] = ()) -> _Text:
-    return _Text(pattern.format(*(p.ours for p in parts)), pattern.format(*(p.theirs for p in parts)), tuple(columns))
+    return _Text(
+        pattern.format(*(p.headwater for p in parts)), pattern.format(*(p.duckdb for p in parts)), tuple(columns)
+    )
 
 
 def _plain(text: str) -> _Text:
@@ -97,7 +99,7 @@ def random_sql(choices: Choices, *, depth: int = 2) -> RandomSql:
     streams = tuple(_stream(choices, i) for i in range(count))
     maker = _Maker(choices, streams, one_row=choices.chance(50))
     query = maker.query(depth)
-    return RandomSql(streams, query.ours, query.theirs, tuple(maker.windowed), maker.one_row)
+    return RandomSql(streams, query.headwater, query.duckdb, tuple(maker.windowed), maker.one_row)
 
 
 def _stream(choices: Choices, number: int) -> TextStream:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 
 from attrs import field, frozen
 
-from headwater.errors import HeadwaterError, error_of, told
+from headwater.errors import HeadwaterError, error_data, error_of
 
 _SEALED = re.compile(r"headwater-error:([0-9a-f]{64}):([A-Za-z0-9_=-]+);")
 _KEY_BYTES = 32
@@ -38,7 +38,7 @@ class Seal:
 
     def sealed(self, error: HeadwaterError) -> str:
         """The error as text for ``opened``."""
-        payload = base64.urlsafe_b64encode(json.dumps(told(error)).encode()).decode("ascii")
+        payload = base64.urlsafe_b64encode(json.dumps(error_data(error)).encode()).decode("ascii")
         return f"headwater-error:{self._checksum(payload)}:{payload};"
 
     def opened(self, text: str) -> HeadwaterError | None:

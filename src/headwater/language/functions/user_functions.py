@@ -146,13 +146,13 @@ def _path(text: str, node: exp.Expr) -> str:
     """A function of the program itself, or of a notebook, is given as the object it is: no other process can import it."""
     path = node.name
     if path.startswith("__main__:") and find_given(path) is None:
-        with _told_at(text, node):
+        with _errors_at(text, node):
             return give(import_path(path))
     return path
 
 
 @contextmanager
-def _told_at(text: str, node: exp.Expr) -> Iterator[None]:
+def _errors_at(text: str, node: exp.Expr) -> Iterator[None]:
     try:
         yield
     except HeadwaterError as problem:
@@ -160,7 +160,7 @@ def _told_at(text: str, node: exp.Expr) -> Iterator[None]:
 
 
 def _check_path(text: str, node: exp.Expr, definition: UserFunction, *, aggregate: bool) -> None:
-    with _told_at(text, node):
+    with _errors_at(text, node):
         if aggregate:
             load_aggregate(definition.title, definition.path, definition.returns)
             return

@@ -14,7 +14,7 @@ from headwater.language.expressions import ExpressionBinder
 from headwater.language.scope import Bound, Scope
 from headwater.language.select.aggregates import calls_aggregate
 from headwater.language.select.select_list import Chosen
-from headwater.language.text import error_on
+from headwater.language.text import OfText, error_on
 
 _MOST_SETS = 256
 """Each set is an aggregation of its own."""
@@ -46,13 +46,10 @@ def bind_group_by(text: str, group: exp.Expr | None, chosen: Sequence[Chosen], s
     return GroupBy() if group is None else _GroupByBinder(text, chosen, scope).bind(group)
 
 
-class _GroupByBinder:
+class _GroupByBinder(OfText):
     def __init__(self, text: str, chosen: Sequence[Chosen], scope: Scope) -> None:
         self.text, self._chosen, self._scope = text, chosen, scope
         self._keys: dict[Expression, Bound] = {}
-
-    def error(self, node: exp.Expr, code: str, message: str, *, hint: str = "") -> SqlError:
-        return error_on(self.text, node, code, message, hint=hint)
 
     def bind(self, group: exp.Expr) -> GroupBy:
         if group.args.get("totals"):

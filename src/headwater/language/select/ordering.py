@@ -19,7 +19,7 @@ from headwater.language.scope import Bound, Column, Item, NameSource, Scope, pro
 from headwater.language.select.group_windows import is_window_call
 from headwater.language.select.grouping import as_operand, at_position
 from headwater.language.select.select_list import Chosen, Projected
-from headwater.language.text import error_on
+from headwater.language.text import OfText, error_on
 from headwater.language.types import shown
 from headwater.model.time import INFINITY
 
@@ -42,7 +42,7 @@ class Limits:
         return self.limit == INFINITY and self.offset == 0
 
 
-class Ordering:
+class Ordering(OfText):
     """The order of one query's rows, and which of them stay."""
 
     def __init__(self, text: str, node: exp.Expr, *, copies: int = 0) -> None:
@@ -62,9 +62,6 @@ class Ordering:
         self._on: list[exp.Expr] = [] if on is None else list(on.expressions if isinstance(on, exp.Tuple) else [on])
         self._sorted: list[tuple[exp.Ordered, int]] = []
         self._partition: list[int] = []
-
-    def error(self, node: exp.Expr, code: str, message: str, *, hint: str = "") -> SqlError:
-        return error_on(self.text, node, code, message, hint=hint)
 
     @property
     def distinct(self) -> bool:

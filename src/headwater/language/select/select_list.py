@@ -9,12 +9,11 @@ from attrs import evolve, frozen
 from sqlglot import exp
 
 from headwater.algebra.nodes import Plan
-from headwater.errors import SqlError
 from headwater.language.expressions import ExpressionBinder, check_column_type
 from headwater.language.notices import Notice
 from headwater.language.scope import Bound, Column, NameSource, Relation, Scope, project, reference
 from headwater.language.select.aggregates import calls_aggregate
-from headwater.language.text import did_you_mean, error_on, span
+from headwater.language.text import OfText, did_you_mean, span
 
 _RELATION_TO_STREAM = frozenset({"ISTREAM", "DSTREAM", "RSTREAM", "ISTREAM-RESTORE", "RSTREAM-RESTORE"})
 
@@ -50,7 +49,7 @@ class Projected:
     """The plan's column for everything chosen, hidden ones last."""
 
 
-class SelectList:
+class SelectList(OfText):
     """What stands between SELECT and FROM; ``also`` tells which hidden columns are needed beside the visible ones."""
 
     def __init__(
@@ -63,9 +62,6 @@ class SelectList:
         """``DISTINCT(a, b)`` is no tuple (Krämer, Example 17.7); ``Istream(a, b)`` is a query of a and b (CQL)."""
         tuple_ = distinct and len(listed) == 1 and isinstance(listed[0], exp.Tuple)
         return listed[0].expressions if tuple_ or relation_to_stream(self._node) else listed
-
-    def error(self, node: exp.Expr, code: str, message: str, *, hint: str = "") -> SqlError:
-        return error_on(self.text, node, code, message, hint=hint)
 
     def expand(self, scope: Scope) -> list[Chosen]:
         """Every column of the result, stars spread out; then the hidden ones, then copies of outer columns."""

@@ -39,7 +39,7 @@ class FreeNames:
         if id(query) not in self._known:
             self._refuse_in_with(query, outer)
             with self._defining(query):
-                self._known[id(query)] = query, tuple(self._found(query, outer))
+                self._known[id(query)] = query, tuple(self._find(query, outer))
         return self._known[id(query)][1]
 
     def explained(self, query: exp.Expr, outer: Scope | None) -> tuple[exp.Column, ...]:
@@ -50,7 +50,7 @@ class FreeNames:
         self._refuse_outer_aggregates(found)
         return found
 
-    def _found(self, query: exp.Expr, outer: Scope | None) -> Iterator[exp.Column]:
+    def _find(self, query: exp.Expr, outer: Scope | None) -> Iterator[exp.Column]:
         match query:
             case exp.Subquery():
                 yield from self.of(query.this, outer)

@@ -48,12 +48,12 @@ class Marks:
             return negated(bound), attachments
         match condition.kind:
             case "EXISTS" if (keys := keys_of(block.correlated, block)) is not None:
-                return self._found(condition, block, keys)
+                return self._mark(condition, block, keys)
             case "IN":
                 equal = self._joins.compare("=", outer, block.outputs)
                 every = keys_of([*block.correlated, *equal], block)
                 if every is not None and (only_truth or not any(e.nullable for e in equal)):
-                    return self._found(condition, block, every)
+                    return self._mark(condition, block, every)
                 keys = keys_of(block.correlated, block)
                 if keys is not None and every is not None and selects_own_value(block):
                     return self._in(condition, outer[0], block, keys, every)
@@ -65,7 +65,7 @@ class Marks:
 
     # -- by keys ----------------------------------------------------------------------------------------------------
 
-    def _found(self, condition: Condition, block: Block, keys: Keys) -> tuple[Bound, list[Attachment]]:
+    def _mark(self, condition: Condition, block: Block, keys: Keys) -> tuple[Bound, list[Attachment]]:
         """Is there a row with these keys? δ(π_keys(block)) with a flag, joined by the keys."""
         flag = self._names.unique("found")
 
@@ -84,7 +84,7 @@ class Marks:
         self, condition: Condition, x: Bound, block: Block, keys: Keys, every: Keys
     ) -> tuple[Bound, list[Attachment]]:
         """A row that equals x, and how many rows there are at all and how many of them are not NULL."""
-        found, attachments = self._found(condition, block, every)
+        found, attachments = self._mark(condition, block, every)
         totals, attach = self._totals(condition, block, keys, counted=True, again=True)
         return _three_valued(found, x, totals, condition), [*attachments, attach]
 

@@ -253,7 +253,7 @@ class TickLog:
     """Says what ticks do: each of them at DEBUG, and every ten seconds or so at INFO how it goes; and what rows lack."""
 
     every: float = _EVERY
-    _told: float = field(factory=time.monotonic, init=False)
+    _written: float = field(factory=time.monotonic, init=False)
     _ticks: int = field(default=0, init=False)
     _rows: int = field(default=0, init=False)
     _lacked: set[tuple[str, str]] = field(factory=set, init=False)
@@ -269,11 +269,11 @@ class TickLog:
                 "tick %d: %s rows in, %s out, %s%s", tick.tick, rows, answered, seconds_text(tick.seconds), phases
             )
         now = time.monotonic()
-        passed = now - self._told
+        passed = now - self._written
         if passed >= self.every:
             if log.isEnabledFor(logging.INFO):
                 log.info("%s", self._line(look(), tick, passed))
-            self._told, self._ticks, self._rows = now, 0, 0
+            self._written, self._ticks, self._rows = now, 0, 0
 
     def tell_missing(self, missing: Mapping[str, Mapping[str, str]]) -> None:
         """Of streams whose rows lack columns, once each: it may be a slip of the pen."""
