@@ -8,7 +8,7 @@ deliver again under the same number.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,7 +17,6 @@ from attrs import evolve
 from headwater.clock.times import Times
 from headwater.clock.wall import WallClock
 from headwater.errors import HeadwaterError
-from headwater.model.delta import Delta
 from headwater.model.time import INFINITY
 from headwater.runtime import points
 from headwater.runtime.checkpoint import Manifest
@@ -82,26 +81,20 @@ class Core:
         return self.queries.awaited
 
     def tick(
-        self,
-        deliveries: Sequence[Delivery] = (),
-        *,
-        given: Mapping[str, Delta] | None = None,
-        frontiers: Mapping[str, int] | None = None,
-        ended: Iterable[str] = (),
-        idle: bool = False,
+        self, deliveries: Sequence[Delivery] = (), *, ended: Iterable[str] = (), idle: bool = False
     ) -> TickResult | None:
         """One tick over all batches that wait. None if there is nothing to do; ``idle``: let time pass all the same."""
         committed = self.committed
         with committed.lock, _saying_how_to_go_on(kept=committed.checkpoint is not None):
             began, ended = time.time(), frozenset(ended)
             fresh = [d for d in deliveries if d.stream in self.streams.tasks and not committed.covers(d)]
-            if not idle and not fresh and not given and not frontiers and self._is_ended(ended):
+            if not idle and not fresh and self._is_ended(ended):
                 return None
             moved = self.ticks.move_shards()
-            prepared = self.ticks.prepare(given or {}, frontiers or {}, ended)
+            prepared = self.ticks.prepare(ended)
             points.passed(points.BEFORE_THE_JOB)
             pushed = take_pushed(prepared.job, [d for d in fresh if d.pieces])
-            if fresh and not (idle or given or frontiers or ended) and all(d.done.is_set() for d in fresh):
+            if fresh and not (idle or ended) and all(d.done.is_set() for d in fresh):
                 return None
             job = evolve(prepared.job, pushed=pushed)
             result = self.executor.run(job, [d for d in fresh if not d.pieces])

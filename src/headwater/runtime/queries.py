@@ -93,18 +93,17 @@ class Queries:
             manifest.queries[name] = query.to_manifest(self._deployment.key_of(name)) | {"staged": staged}
             self._committed.commit_again()
 
-    def stop(self, name: str, *, forget: bool = True) -> None:
-        """Let a query end; what only it used is freed. Not forgotten, it can be started again where it was."""
+    def stop(self, name: str) -> None:
+        """Let a query end; what only it used is freed."""
         with self._committed.lock:
             manifest = self._committed.manifest
             if name in self._deployment:
                 query = self._deployment.remove(name)
                 query.sink.close()
-            if forget:
-                self._awaited.pop(name, None)
-                manifest.outputs.pop(name, None)
-                if manifest.queries.pop(name, None) is not None:
-                    self._committed.commit_again()
+            self._awaited.pop(name, None)
+            manifest.outputs.pop(name, None)
+            if manifest.queries.pop(name, None) is not None:
+                self._committed.commit_again()
 
     def advance(self, result: TickResult) -> None:
         """How far the answers are after a tick."""

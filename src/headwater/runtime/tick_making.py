@@ -10,7 +10,7 @@ from attrs import frozen
 from headwater.errors import StreamError
 from headwater.language.system_views import SYSTEM_VIEWS, Known
 from headwater.model.delta import Delta
-from headwater.model.time import BEGINNING, INFINITY
+from headwater.model.time import INFINITY
 from headwater.runtime.checkpoint import Manifest
 from headwater.runtime.committed import Committed
 from headwater.runtime.delivery import Delivery
@@ -56,23 +56,18 @@ class TickMaker:
         kept.shards = self._shards
         return moves
 
-    def prepare(self, given: Mapping[str, Delta], frontiers: Mapping[str, int], ended: frozenset[str]) -> Prepared:
-        """The next tick. ``given``: what the driver brings by itself, with the ``frontiers`` of those streams."""
+    def prepare(self, ended: frozenset[str]) -> Prepared:
+        """The next tick. What the driver brings by itself: the changes of system views."""
         kept, streams = self._committed.manifest, self._streams
-        told = {s: f for s, f in kept.frontiers.items() if s not in streams.tasks}
-        told |= {s: max(f, told.get(s, BEGINNING)) for s, f in frontiers.items()}
-        newest = dict(kept.newest)
-        for stream, delta in given.items():
-            newest[stream] = max(newest.get(stream, BEGINNING), delta.largest_start())
         now = streams.wall.stamp()
         changes, shown = view_changes(self._views_read(), Known(streams.times.clock, kept.counts), kept.shown, now)
-        given, told = {**given, **changes}, told | dict.fromkeys(changes, now)
+        frontiers = {s: f for s, f in kept.frontiers.items() if s not in streams.tasks} | dict.fromkeys(changes, now)
         tick = Tick(
             kept.tick + 1,
             self._shards,
             streams.times.clock,
-            told,
-            newest,
+            frontiers,
+            dict(kept.newest),
             streams.follows(),
             ended,
             now=now,
@@ -81,7 +76,7 @@ class TickMaker:
             newest_before=streams.newest_before(now),
             step_bytes=self.step_bytes,
         )
-        return Prepared(self._job(tick, given), shown)
+        return Prepared(self._job(tick, changes), shown)
 
     def _job(self, tick: Tick, given: Mapping[str, Delta]) -> TickJob:
         place, deployment, records = self._committed.checkpoint, self._deployment, self._committed.manifest.records
