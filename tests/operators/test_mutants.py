@@ -123,7 +123,7 @@ def test_distinct_that_stores_the_last_fragment_is_caught(monkeypatch: pytest.Mo
             return LiteralDistinct(schema, as_printed=as_printed)
         return CountSweepOperator(schema, kind, speculative=speculative, **settings)
 
-    monkeypatch.setattr("headwater.runtime.lower.CountSweepOperator", operator)
+    monkeypatch.setattr("headwater.runtime.builders.CountSweepOperator", operator)
     if as_printed:
         with pytest.raises(CheckError, match="smallest case found"):
             campaign(batches("distinct"), BATCHES)

@@ -130,8 +130,7 @@ def values(plan: Plan) -> list[object]:
 
 @pytest.mark.parametrize("expression", INEXACT)
 def test_what_may_differ_is_refused(expression: str):
-    told = "^$" if expression.startswith("SHIFT") else "may differ between"  # its text has the number of bits
-    with pytest.raises(UnlikeError, match=told):
+    with pytest.raises(UnlikeError, match="may differ between"):
         check_wider(planned(NARROW, expression), planned(WIDE, expression))
 
 

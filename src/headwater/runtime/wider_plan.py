@@ -33,6 +33,8 @@ _LOGIC = {"and", "or", "not", "is null", "is true", "is false", "in", "between",
 _COMPARISONS = {"=", "<", ">", "<=", ">=", "<>", "<=>", "is distinct from"}
 _CHOICE = {"coalesce", "nullif", "greatest", "least", "named_struct"}
 _EXACT = {"+", "-", "*", "negative", "abs", "sign"}
+_OF_BIGINT = {"div", "bit_count", "bit_get"}
+"""They take integers as BIGINTs, whatever they are."""
 _SAFE = _LOGIC | _COMPARISONS | _CHOICE
 
 
@@ -173,7 +175,9 @@ def _alike(scalar: Expression) -> Expression:
         case UserCall():
             return scalar
     changed = scalar.with_arguments(tuple(map(_alike, scalar.arguments)))
-    return evolve(changed, type=_widest(scalar.type))  # type: ignore[misc]
+    type_ = _widest(scalar.type)
+    real = pa.types.is_floating(type_) and not isinstance(scalar, Cast)  # what a FLOAT is cast to is another thing
+    return evolve(changed, type=pa.float64() if real else type_)  # type: ignore[misc]
 
 
 def _is_whole(type_: pa.DataType) -> bool:
@@ -194,7 +198,7 @@ def _is_harmless(scalar: Expression, other: Sequence[pa.DataType], types: _Types
     calls = {e.name for e in parts if isinstance(e, Call)}
     casts = [e for e in parts if isinstance(e, Cast)]
     if all(map(pa.types.is_integer, other)):
-        return calls <= _SAFE | _EXACT | {"/", "%", "||"} and all(map(_is_plain, casts))
+        return calls <= _SAFE | _EXACT | _OF_BIGINT | {"/", "%", "||"} and all(map(_is_plain, casts))
     if all(pa.types.is_integer(t) or pa.types.is_decimal(t) for t in other):
         numbers = not any(pa.types.is_floating(e.type) or pa.types.is_string(e.type) for e in casts)
         return calls <= _SAFE | _EXACT and all(map(_is_plain, casts)) and numbers
