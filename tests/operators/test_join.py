@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -41,9 +40,10 @@ def residual(text: str, left: Schema, right: Schema) -> Expression:
     return bind_text(text, Schema(tuple(pair)))
 
 
-def outer_join(left: Schema, right: Schema, keys, residual: str | None, kind: str, **form: bool):
+def outer_join(left: Schema, right: Schema, keys, condition: str | None, kind: str, **form: bool):
     operator = SemiJoinOperator if kind in ("semi", "anti") else OuterJoinOperator
-    return operator(left, right, keys, residual, kind=kind, **form)
+    predicate = None if condition is None else residual(condition, left, right)
+    return operator(left, right, keys, predicate, kind=kind, **form)
 
 
 def stream(text: str, schema: Schema) -> Delta:
@@ -215,7 +215,7 @@ def test_the_sort_by_key_is_stable_and_right_where_the_top_bits_agree():
 
 
 @pytest.mark.parametrize("speculative", [False, True])
-@pytest.mark.parametrize("residual", [None, "true"])
+@pytest.mark.parametrize("condition", [None, "true"])
 @pytest.mark.parametrize(
     ("kind", "expected"),
     [
@@ -230,8 +230,8 @@ def test_the_sort_by_key_is_stable_and_right_where_the_top_bits_agree():
         ),
     ],
 )
-def test_matches_of_s1_and_s2(kind: str, expected: str, residual: str | None, speculative: bool):
-    operator = outer_join(LEFT, RIGHT, [("x", "y")], residual, kind, speculative=speculative)
+def test_matches_of_s1_and_s2(kind: str, expected: str, condition: str | None, speculative: bool):
+    operator = outer_join(LEFT, RIGHT, [("x", "y")], condition, kind, speculative=speculative)
     history = History.of(operator.schema, [stream(expected, operator.schema)])
     state = operator.new_state(MemoryStore())
     step = operator.step(state, (stream(S1, LEFT), stream(S2, RIGHT)), (INFINITY, INFINITY))
@@ -241,8 +241,8 @@ def test_matches_of_s1_and_s2(kind: str, expected: str, residual: str | None, sp
 
 def test_multiplicities_of_the_left_are_kept_and_null_keys_have_no_match():
     left, right = stream("a*3 1-9, null*2 1-9, b 1-9", LEFT), stream("a*2 2-4, null 1-9, a 3-5", RIGHT)
-    for residual in (None, "true"):
-        semi, anti = (outer_join(LEFT, RIGHT, [("x", "y")], residual, kind) for kind in ("semi", "anti"))
+    for condition in (None, "true"):
+        semi, anti = (outer_join(LEFT, RIGHT, [("x", "y")], condition, kind) for kind in ("semi", "anti"))
         assert joined(semi, left, right) == {("a", 2, 5, 3)}
         assert joined(anti, left, right) == {("a", 1, 2, 3), ("a", 5, 9, 3), ("None", 1, 9, 2), ("b", 1, 9, 1)}
 
@@ -314,7 +314,7 @@ def snapshots(schema: Schema, deltas: list[Delta], until: int) -> list[Counter]:
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("kind", ["inner", "semi", "anti", *OUTER])
 def test_random_streams_agree_with_the_definition(kind: str, case: str, speculative: bool, tmp_path: Path):
-    keys, residual, pair = CASES[case]
+    keys, condition, pair = CASES[case]
     for seed in range(8):
         dice = Dice(seed)
         revisable = seed % 4 != 0
@@ -322,8 +322,12 @@ def test_random_streams_agree_with_the_definition(kind: str, case: str, speculat
         schemas = tuple(source.schema for source in inputs)
         shape = StreamShape(elements=20)
         parts = [cut(dice, [*random_stream(dice, s, shape), Stable(INFINITY)], 6) for s in inputs]
-        make = JoinOperator if kind == "inner" else partial(outer_join, kind=kind)
-        operator = make(*schemas, keys, residual, speculative=speculative, revisable=revisable or speculative)
+        predicate = None if condition is None else residual(condition, *schemas)
+        form = {"speculative": speculative, "revisable": revisable or speculative}
+        if kind == "inner":
+            operator = JoinOperator(*schemas, keys, predicate, **form)
+        else:
+            operator = outer_join(*schemas, keys, condition, kind, **form)
         state = operator.new_state(FileStore(tmp_path) if seed == 1 else MemoryStore())
         validator = StreamValidator(operator.schema)
         frontiers, arrived, out = [BEGINNING, BEGINNING], ([], []), []

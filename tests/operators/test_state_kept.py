@@ -32,6 +32,7 @@ from headwater.state.manifest import state_segments
 from headwater.state.store import FileStore, MemoryStore
 from headwater.testing.cases import OPERATORS, fresh, operator_cases, scaled
 from headwater.testing.checks import check_cases
+from headwater.testing.expression_text import bind_text
 
 STREAMS = 3
 ROW = Schema((Field("k", pa.int64()), Field("name", pa.string()), Field("x", pa.float64())))
@@ -174,7 +175,7 @@ def test_operators_without_state_or_columns_to_route_by():
     first, second = rows_of_constant.reshard([state], 2, store)
     assert first is state
     assert not second.sent
-    filtered = FilterOperator(ROW, "k > 1")
+    filtered = FilterOperator(ROW, bind_text('"k" > 1', ROW))
     assert filtered.save(None) == {}
     assert filtered.restore({}, store) is None
     assert filtered.reshard([None, None], 3, store) == [None, None, None]

@@ -307,7 +307,7 @@ def _arguments(call: Call) -> Sequence[str]:
     alike = FUNCTIONS[call.name].alike
     if alike is None:
         return [_text(a) for a in call.arguments]
-    type_ = call.type.value_type if pa.types.is_list(call.type) else call.type
+    type_ = call.type.value_type if call.name == "array" else call.type
     first = [_text(a) for a in call.arguments[:alike]]
     return [*first, *(_as(a, type_) for a in call.arguments[alike:])]
 

@@ -33,7 +33,7 @@ def read(predicate: Expression) -> Condition:
     match predicate:
         case Column():
             return Condition("truth", columns)
-        case Literal(text):
+        case Literal(text) | Cast(Literal(None as text)):
             return _CONSTANTS.get(text, Condition("unknown"))
         case Call("and" | "or" | "guarded and" | "guarded or" as name, arguments):
             return Condition(name.removeprefix("guarded "), parts=tuple(map(read, arguments)))
