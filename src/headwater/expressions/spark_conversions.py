@@ -74,6 +74,8 @@ def widened(value: Expression, type_: pa.DataType, speak: Speak) -> str:
 
 
 def _widens(old: pa.DataType, new: pa.DataType) -> bool:
+    if pa.types.is_list(old) and pa.types.is_list(new):
+        return old.value_type in _DIGITS and new.value_type in _DIGITS and _widens(old.value_type, new.value_type)
     if old in _DIGITS:
         if new in _DIGITS:
             return _DIGITS[old] <= _DIGITS[new]
