@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from headwater.language.introspection import Answer, Explain
 from headwater.language.notices import Notice, show_notices
 from headwater.language.script import Query as BoundQuery
 from headwater.language.script import Script
+from headwater.model.durations import wall_time_in
 from headwater.optimizer.plan_query import plan_query
 from headwater.query import Query, Run
 from headwater.query import Script as QueryScript
@@ -55,6 +56,7 @@ def connect(
     keep: int = 3,
     sync: bool = False,
     clock: WallClock | None = None,
+    every: str | float | timedelta = 0,
     python_functions: bool = True,
 ) -> Engine:
     """An engine: on local Spark, on a cluster, on a session of yours, or in this process alone.
@@ -81,6 +83,9 @@ def connect(
         Wait for the disk at every commit: survives a loss of power, not only of the process.
     clock
         The wall clock to go by; the system's if nothing is said. ``VirtualClock`` is moved by hand.
+    every
+        At least so long are the starts of two ticks apart: ``"1 second"``, a number of seconds, or a timedelta. Rows that
+        come meanwhile are one tick. 0: a tick begins as soon as there are rows.
     python_functions
         May SQL run Python by CREATE FUNCTION? False: for texts of people who must not; no statement switches it on again.
     """
@@ -89,11 +94,15 @@ def connect(
     for what, given, least, most in (("shards", shards, 1, MOST_SHARDS), ("keep", keep, 1, 10**6)):
         if given is not None and not least <= given <= most:
             raise InputError("OUT_OF_RANGE", f"{what} cannot be {given}", hint=f"It is from {least:,} to {most:,}.")
+    shared: dict[str, Any] = {
+        "every": wall_time_in(every, what="the tick interval"),
+        "python_functions": python_functions,
+    }
     kept: dict[str, Any] = {"checkpoint": checkpoint, "keep": keep, "sync": sync, "wall": clock}
     if runner == "inprocess":
         backend = LocalBackend()
         core = Core(shards=shards or 1, executor=backend.executor, durable=checkpoint is not None, **kept)
-        return Engine(core, backend, python_functions=python_functions)
+        return Engine(core, backend, **shared)
     from headwater.backends.spark.backend import SparkBackend
     from headwater.backends.spark.session import open_session
 
@@ -104,15 +113,15 @@ def connect(
     except BaseException:
         session.stop()
         raise
-    return Engine(core, backend, python_functions=python_functions)
+    return Engine(core, backend, **shared)
 
 
 class Engine(CreatesFunctions):
     """Streams, queries, and the dataflow that runs them. Close it when done, or use it in a ``with`` statement."""
 
-    def __init__(self, core: Core, backend: LocalBackend, *, python_functions: bool = True) -> None:
+    def __init__(self, core: Core, backend: LocalBackend, *, every: int = 0, python_functions: bool = True) -> None:
         self._core, self._backend = core, backend
-        self._inputs = Inputs(core, backend)
+        self._inputs = Inputs(core, backend, every=every)
         self._runs = Runs(core, self._inputs, backend)
         self._statements = Statements(core, self._inputs, self._runs, python_functions=python_functions)
         self._loop, self._closed, self._lock = self._inputs.loop, False, threading.RLock()
@@ -208,6 +217,7 @@ class Engine(CreatesFunctions):
         table = as_table(rows, entry.brought, entry.optional)
         with self._lock:
             delivery = self._inputs.pushed(entry, table, promise=promise, check=not wait)
+        delivery.urgent = wait
         self._loop.start()
         self._loop.submit(delivery)
         if wait:
@@ -300,6 +310,7 @@ class Engine(CreatesFunctions):
             if self._closed:
                 return
             self._closed = True
+        self._loop.finish_pushed()
         self._loop.stop()  # first: the tick that runs is finished, and what it covers is committed
         self._inputs.stop()
         self._core.close()

@@ -206,6 +206,13 @@ def _run(
         list[str] | None,
         typer.Option("--restart-query", help="Begin this query of the checkpoint anew; may come repeatedly."),
     ] = None,
+    every: Annotated[
+        str,
+        typer.Option(
+            "--every",
+            help="At least so long between the starts of two ticks: 500ms, 1s, '1 minute'. 0: none is put off.",
+        ),
+    ] = "0",
     verbose: Annotated[bool, typer.Option("--verbose", help="Say every ten seconds how it goes.")] = False,
     python_functions: PythonFunctions = True,
 ) -> None:
@@ -234,6 +241,7 @@ def _run(
         master=master,
         drop=tuple(drop or ()),
         restart=tuple(restart_query or ()),
+        every=every,
         verbose=verbose,
         python_functions=python_functions,
     )
