@@ -24,6 +24,7 @@ from headwater.algebra.nodes import (
     Distinct,
     Dstream,
     Filter,
+    Frames,
     FromPositiveNegative,
     Granularity,
     HopWindow,
@@ -54,6 +55,7 @@ from headwater.model.functions import UserFunction
 from headwater.model.history import History
 from headwater.model.time import INFINITY
 from headwater.model.types import string_literal
+from headwater.testing.duckdb_text import duckdb_type, framed_call
 from headwater.testing.shape import extent, grows_for_ever, sources
 
 Inputs = Mapping[str, Delta]
@@ -287,6 +289,13 @@ class _Query:
         )
 
     @_sql.register
+    def _(self, plan: Frames, below: str) -> str:
+        group = ", ".join([f"_t // {self.stride}", *_quoted(plan.partition)])
+        order = ", ".join(["_t", *(f"{_ordered(quoted(f.name), f.type)} ASC NULLS FIRST" for f in plan.input.schema)])
+        values = [f"{framed_call(c, group, order)} AS {quoted(c.output)}" for c in plan.calls]
+        return f"SELECT _t, {', '.join([_columns(plan.input), *values])} FROM {below}"
+
+    @_sql.register
     def _(self, plan: TopK, below: str) -> str:
         fields = {f.name: f.type for f in plan.input.schema}
         ways = [(k.column, "DESC" if k.descending else "ASC", "FIRST" if k.nulls_first else "LAST") for k in plan.order]
@@ -445,30 +454,3 @@ def _columns(plan: Plan) -> str:
 
 def _quoted(names: Sequence[str]) -> list[str]:
     return [quoted(n) for n in names]
-
-
-_TYPES = {
-    pa.bool_(): "BOOLEAN",
-    pa.int8(): "TINYINT",
-    pa.int16(): "SMALLINT",
-    pa.int32(): "INTEGER",
-    pa.int64(): "BIGINT",
-    pa.float32(): "FLOAT",
-    pa.float64(): "DOUBLE",
-    pa.string(): "VARCHAR",
-    pa.binary(): "BLOB",
-    pa.date32(): "DATE",
-    pa.timestamp("us"): "TIMESTAMP",
-}
-
-
-def duckdb_type(type_: pa.DataType) -> str:
-    """How DuckDB spells an Arrow type."""
-    if pa.types.is_decimal(type_):
-        return f"DECIMAL({type_.precision}, {type_.scale})"
-    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
-        return f"{duckdb_type(type_.value_type)}[]"
-    if pa.types.is_struct(type_):
-        fields = (type_.field(i) for i in range(type_.num_fields))
-        return f"STRUCT({', '.join(f'{quoted(f.name)} {duckdb_type(f.type)}' for f in fields)})"
-    return _TYPES[type_]

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 import pyarrow as pa
+from attrs import evolve
 
 from headwater.algebra.nodes import (
+    FRAME_AGGREGATES,
     Aggregate,
     AggregateCall,
     Coalesce,
@@ -14,6 +16,8 @@ from headwater.algebra.nodes import (
     Distinct,
     Dstream,
     Filter,
+    FrameCall,
+    Frames,
     Granularity,
     HopWindow,
     Istream,
@@ -202,6 +206,9 @@ def _functions_of(type_: pa.DataType) -> list[tuple[str, pa.DataType]]:
     return [(f, t) for f, t in found if t is not None and not (type_ == DECIMAL and pa.types.is_floating(t))]
 
 
+FRAMED = tuple(name for name in FRAME_AGGREGATES if AGGREGATES[name].exact)
+"""The aggregates that frames take, of which the same is true."""
+
 EXACT = tuple(name for name, aggregate in AGGREGATES.items() if aggregate.exact)
 """The aggregates for the inside of a plan: their values are the same to the last bit in every order of arithmetic."""
 
@@ -231,6 +238,24 @@ def time_window(choices: Choices, plan: Plan) -> TimeWindow:
 def row_window(choices: Choices, plan: Plan) -> RowWindow:
     partition = choices.pick([(), (), plan.schema.names[:1], plan.schema.names[-1:]])
     return RowWindow(plan, choices.pick([1, 2, 3, 5]), choices.pick([1, 1, 2, 3]), tuple(partition))
+
+
+def frames(choices: Choices, plan: Plan, functions: Sequence[str] | None = None) -> Frames:
+    """Up to three functions of rows before each row; values of single rows among them."""
+    partition = choices.pick([plan.schema.names[:1], (), plan.schema.names[-1:], plan.schema.names[:2]])
+    calls = []
+    for i in range(choices.integer(1, 3)):
+        made = call(choices, plan.schema, fresh(f"f{i}", plan.schema.names), FRAMED if functions is None else functions)
+        first, last = choices.pick([(1, 0), (3, 0), (INFINITY, 0), (2, 1), (4, 2), (1, 1), (0, 0), (INFINITY, 1)])
+        framed = FrameCall(made.function, made.output, made.type, made.argument, made.filter, first, last)
+        if choices.chance(35):
+            field = choices.pick(plan.schema.fields)
+            nth = choices.pick([1, 0, 2, 3])
+            name = "NTH_VALUE" if nth else "LAST_VALUE"
+            framed = FrameCall(name, made.output, field.type, field.name, None, first, last, nth=nth)
+        peers = first == INFINITY and not last and choices.chance(50)
+        calls.append(evolve(framed, peers=peers))
+    return Frames(plan, tuple(calls), tuple(partition))
 
 
 def top_k(choices: Choices, plan: Plan, *, limit: int | None = None, ranked: bool | None = None) -> TopK:
@@ -286,6 +311,7 @@ _UNARY: list[tuple[int, Callable[[Choices, Plan], Plan]]] = [
     (3, row_window),
     (1, hop_window),
     (1, session_window),
+    (2, frames),
     (2, lambda c, p: Distinct(p)),
     (2, top_k),
     (1, lambda c, p: Granularity(p, c.pick([2, 3, 4]))),
