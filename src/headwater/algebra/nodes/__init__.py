@@ -9,7 +9,7 @@ from headwater.algebra.nodes.base import Plan
 from headwater.algebra.nodes.instants import Coalesce, Granularity, Sample, Split, Stamp
 from headwater.algebra.nodes.joins import Join, JoinKind
 from headwater.algebra.nodes.ranking import SortKey, TopK
-from headwater.algebra.nodes.rows import Filter, Project
+from headwater.algebra.nodes.rows import Filter, Project, Unnest
 from headwater.algebra.nodes.sets import Distinct, SetKind, SetOperation, Union
 from headwater.algebra.nodes.sources import Constant, Source
 from headwater.algebra.nodes.streams import Dstream, FromPositiveNegative, Istream, ToPositiveNegative
@@ -19,7 +19,7 @@ from headwater.algebra.nodes.windows import HopWindow, RowWindow, SessionWindow,
 NODES: tuple[type[Plan], ...] = (
     *(Source, Constant, Filter, Project, Union, Join, Distinct, SetOperation, Aggregate, PreAggregate, Await),
     *(TimeWindow, RowWindow, HopWindow, SessionWindow, TopK, Granularity, Sample, Stamp, Split, Coalesce),
-    *(Istream, Dstream, ToPositiveNegative, FromPositiveNegative),
+    *(Istream, Dstream, ToPositiveNegative, FromPositiveNegative, Unnest),
 )
 """All kinds of nodes."""
 
@@ -55,4 +55,5 @@ __all__ = [
     "ToPositiveNegative",
     "TopK",
     "Union",
+    "Unnest",
 ]
