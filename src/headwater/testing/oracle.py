@@ -46,6 +46,7 @@ from headwater.algebra.nodes import (
     TopK,
     ToPositiveNegative,
     Union,
+    Unnest,
 )
 from headwater.expressions.duckdb import to_duckdb
 from headwater.expressions.printing import quoted
@@ -213,6 +214,18 @@ class _Query:
     def _(self, plan: Union, *below: str) -> str:
         pairs = zip(plan.inputs, below, strict=True)
         return " UNION ALL ".join(_renamed(child, plan, table) for child, table in pairs)
+
+    @_sql.register
+    def _(self, plan: Unnest, below: str) -> str:
+        array = quoted(plan.array)
+        pairs = [(array, plan.item)]
+        if plan.place is not None:
+            pairs.append((f"range(1, len({array}) + 1)", plan.place))
+        if plan.outer:
+            pairs = [(f"CASE WHEN len({array}) > 0 THEN {listed} ELSE [NULL] END", name) for listed, name in pairs]
+        made = [f"unnest({listed}) AS {quoted(name)}" for listed, name in pairs]
+        kept = [name for name in plan.input.schema.names if name != plan.array]
+        return f"SELECT {', '.join(['_t', *_quoted(kept), *made])} FROM {below}"
 
     @_sql.register
     def _(self, plan: Distinct, below: str) -> str:

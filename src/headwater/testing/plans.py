@@ -37,6 +37,7 @@ from headwater.algebra.nodes import (
     TimeWindow,
     TopK,
     Union,
+    Unnest,
 )
 from headwater.expressions.aggregates import AGGREGATES
 from headwater.expressions.nodes import Call, Cast, Column, Expression, Literal
@@ -281,6 +282,19 @@ def session_window(choices: Choices, plan: Plan) -> SessionWindow:
     return SessionWindow(plan, choices.pick([2, 1, 3, 5]), tuple(partition), *_window_columns(choices, plan))
 
 
+def unnest(choices: Choices, plan: Plan) -> Unnest:
+    """Of a column that is an array, or of one that is made of a column; with or without places and empty arrays."""
+    arrays = [f.name for f in plan.schema if pa.types.is_list(f.type)]
+    if not arrays:
+        field = choices.pick(plan.schema.fields)
+        items = (column(field), *([column(field)] if choices.chance(50) else []))
+        made = Call("array", items, pa.list_(field.type))
+        arrays = [fresh("items", plan.schema.names)]
+        plan = Project(plan, (*((f.name, column(f)) for f in plan.schema), (arrays[0], made)))
+    place = fresh("place", plan.schema.names) if choices.chance(40) else None
+    return Unnest(plan, choices.pick(arrays), fresh("item", plan.schema.names), place, choices.chance(40))
+
+
 def aggregate_windows(choices: Choices, plan: HopWindow | SessionWindow) -> Aggregate:
     """One row per window, or per window and value of a column."""
     keys = (*choices.pick([plan.schema.names[:1], ()]), plan.start, plan.end)
@@ -318,6 +332,7 @@ _UNARY: list[tuple[int, Callable[[Choices, Plan], Plan]]] = [
     (1, lambda c, p: Sample(p, c.pick([2, 3, 4]), c.pick([0, -1]))),
     (1, lambda c, p: Stamp(p, fresh("instant", p.schema.names))),
     (1, lambda c, p: Split(p, c.pick([1, 2, 3]))),
+    (1, unnest),
     (1, lambda c, p: Coalesce(p, c.pick([INFINITY, 1, 2, 4]))),
     (1, lambda c, p: Istream(p)),
     (1, lambda c, p: Dstream(p)),
@@ -370,6 +385,8 @@ def crowd(plan: Plan) -> float:
         return below[0] * (20 if plan.unbounded else plan.size)
     if isinstance(plan, Constant):
         return len(plan.rows)
+    if isinstance(plan, Unnest):
+        return below[0] * 2
     if isinstance(plan, (HopWindow, SessionWindow)):
         return below[0] * (plan.size if isinstance(plan, HopWindow) else 20)
     if isinstance(plan, RowWindow):
