@@ -10,6 +10,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attrs import evolve
+
 from headwater.backends.explain import explain
 from headwater.backends.local import LocalBackend
 from headwater.clock.wall import VirtualClock, WallClock
@@ -17,6 +19,7 @@ from headwater.created_functions import CreatesFunctions
 from headwater.errors import HeadwaterError, InputError
 from headwater.language.catalog import Stream
 from headwater.language.introspection import Answer, Explain
+from headwater.language.notices import Notice, show_notices
 from headwater.language.script import Query as BoundQuery
 from headwater.language.script import Script
 from headwater.model.durations import wall_time_in
@@ -122,6 +125,8 @@ class Engine(CreatesFunctions):
         self._runs = Runs(core, self._inputs, backend)
         self._statements = Statements(core, self._inputs, self._runs, python_functions=python_functions)
         self._loop, self._closed, self._lock = self._inputs.loop, False, threading.RLock()
+        self._told: set[Notice] = set()
+        """Notices of queries that have started: they are about streams, and would be the same for each."""
         if isinstance(core.wall, VirtualClock):
             core.wall.subscribe(self._loop.wake)
 
@@ -131,9 +136,13 @@ class Engine(CreatesFunctions):
         """Run statements. A SELECT or CREATE STREAM … AS gives a ``Query``; SHOW, DESCRIBE and EXPLAIN give text.
 
         Of several statements the last one's result is returned; other statements have none. A mistake changes nothing.
+        Notices are shown as Python's warnings of the category ``HeadwaterNotice``.
         """
         with self._lock:
             script = self._statements.run(text, Path.cwd(), drop=self.drop)
+            if len(script.selects) > 1:
+                script = evolve(script, notices=(*script.notices, _one_of(len(script.selects))))
+            show_notices(script.notices)
             made: BoundQuery | None = script.result or (script.named[-1] if script.named else None)
             if made is not None:
                 return self._query(made, script, name)
@@ -143,6 +152,7 @@ class Engine(CreatesFunctions):
         """Run the statements of a script and give all of its queries, to be started. Its paths begin in the folder."""
         with self._lock:
             script = self._statements.run(text, Path(folder).absolute(), drop=self.drop)
+            show_notices(script.notices)
             answers = tuple(self._answer_text(answer, script.settings) for answer in script.answers)
             return QueryScript(tuple(self._query(q, script) for q in script.queries), answers, script.notices)
 
@@ -227,6 +237,8 @@ class Engine(CreatesFunctions):
         with self._lock:
             run = self._runs.start(query, sink, self._statements.catalog, name)
         self._loop.start()
+        show_notices(notice for notice in run.notices if notice not in self._told)
+        self._told |= set(run.notices)
         return run
 
     def drop(self, name: str) -> None:
@@ -325,7 +337,7 @@ class Engine(CreatesFunctions):
 
     def _query(self, bound: BoundQuery, script: Script, name: str | None = None) -> Query:
         """A SELECT without a name gets one when it starts."""
-        bare = bound is script.result
+        bare = any(bound is select for select in script.selects)
         known = (bound.plan, bound.consistency, script.settings, script.notices, self, bound.emission)
         defined_by, named = None if bare else bound.name, name is not None or not bare
         return Query(name or bound.name, *known, uses=bound.uses, defined_by=defined_by, named=named)
@@ -346,3 +358,9 @@ class Engine(CreatesFunctions):
                 f"nothing runs until the queries of the checkpoint are started again: {names}",
                 hint=f'Start them under their names, or give them up: engine.drop("{awaited[0]}").',
             )
+
+
+def _one_of(many: int) -> Notice:
+    """For a text with several SELECTs where one query is returned."""
+    message = f"of {many} SELECTs, engine.sql returns the last one; the others do not run"
+    return Notice("SEVERAL_QUERIES", message, "engine.script(text).queries has all of them, to be started.")
