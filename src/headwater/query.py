@@ -89,7 +89,7 @@ class Script:
     """What the statements of a script brought."""
 
     queries: tuple[Query, ...]
-    """Every CREATE STREAM or TABLE … AS, then the last SELECT."""
+    """Every CREATE STREAM or TABLE … AS, then every SELECT: ``query_1``, ``query_2``, …, and ``query``, the last one."""
     answers: tuple[str, ...]
     """What SHOW, DESCRIBE and EXPLAIN say."""
     notices: tuple[Notice, ...]
