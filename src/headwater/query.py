@@ -108,6 +108,7 @@ class Run:
 
     @property
     def running(self) -> bool:
+        """Does it run? Not when it was stopped or dropped, or another one has its name."""
         return self.name in self._core.deployment and self._core.deployment[self.name] is self._running
 
     @property
