@@ -16,6 +16,7 @@ STREAMS = """
 CREATE STREAM bid (item INT, price DOUBLE, bidder STRING);
 CREATE STREAM auction (item INT, seller STRING, reserve DECIMAL(10,2), opened TIMESTAMP) ORDERED BY opened;
 CREATE STREAM closed (item INT NOT NULL, at BIGINT NOT NULL) ORDERED BY at;
+CREATE STREAM opening (item INT, seller STRING, reserve DECIMAL(10,2), opened BIGINT) ORDERED BY opened;
 """
 
 

@@ -41,8 +41,8 @@ def bound(case: Case) -> Script:
 
 
 def queries(script: Script) -> list[Query]:
-    """What the script asks for: its SELECT, or else every stream that it defines."""
-    return [script.result] if script.result else list(script.named)
+    """What the script asks for: its SELECTs, or else every stream that it defines."""
+    return list(script.selects or script.named)
 
 
 def tables(case: Case, consistency: str | None, batch: int | None, optimizer: str = "on") -> list[Table]:

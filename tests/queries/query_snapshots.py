@@ -63,7 +63,10 @@ class Snapshots:
                 self._add_source(name, history)
         self._connection.execute(f"CREATE SCHEMA case{number}")
         self._connection.execute(f"SET search_path = 'case{number},main'")
-        for statement in parse_script(text):
+        statements = list(parse_script(text))
+        self._selects = sum(isinstance(statement, SelectStatement) for statement in statements)
+        self._numbers = count(1)
+        for statement in statements:
             self._add(statement)
 
     def at(self, name: str, instant: int) -> list[tuple[Any, ...]]:
@@ -83,7 +86,9 @@ class Snapshots:
 
     def _add(self, statement: exp.Expr) -> None:
         if isinstance(statement, SelectStatement):
-            self._create_view(RESULT, self._plain(statement.this, {}))
+            number = next(self._numbers)
+            name = RESULT if number == self._selects else f"{RESULT}_{number}"
+            self._create_view(name, self._plain(statement.this, {}))
         elif isinstance(statement, CreateStream) and statement.args.get("query") is not None:
             names = ", ".join(quoted(c.name) for c in statement.args.get("columns") or ())
             query = self._plain(statement.args["query"], {})

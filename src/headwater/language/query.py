@@ -219,7 +219,7 @@ class QueryBinder(OfText):
         relation, scope, names, conditions = self._rows(
             node, outer, names, correlation, correlated=correlated, stamped=stamped
         )
-        window = GroupWindow.of(node, scope, names, relation.plan, self._environment.time_column)
+        window = GroupWindow.of(node, scope, names, relation.plan, self._environment)
         if window is not None:
             if correlation is not None:
                 raise refused(self.text, correlation.names[0], NEEDS_ALL_ROWS)

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from headwater.algebra.nodes import HopWindow, Istream, Plan, SessionWindow
 from headwater.algebra.properties import RowTimes, row_times
+from headwater.language.catalog import Stream
 from headwater.language.notices import Notice
 from headwater.language.parsing.syntax import TableFunction
 from headwater.language.relations.windows import instants, partition_column, shift
@@ -27,6 +28,8 @@ class Around(Protocol):
 
     def time_column(self, source: str) -> str | None: ...
 
+    def times(self, plan: Plan) -> tuple[Stream, ...]: ...
+
 
 def apply_table_function(around: Around, node: TableFunction, item: Item, plan: Plan) -> tuple[Item, Plan]:
     """The rows of the item in their windows; its columns are called as users see them."""
@@ -38,27 +41,40 @@ def apply_table_function(around: Around, node: TableFunction, item: Item, plan: 
     ends = start, end = _ends(item.columns, type_, around.notices)
     if name == "SESSION":
         columns = tuple(partition_column(text, c, item) for c in (partition.expressions if partition else ()))
-        gap = instants(text, node.args["gap"], "the gap of a session")
+        gap = instants(text, node.args["gap"], "the gap of a session", around.times(plan))
         return _with_ends(item, ends), SessionWindow(plan, gap, columns, start.name, end.name, type_)
     if partition is not None:
         hint = f"A row's window does not depend on others in {name}; GROUP BY the columns."
         raise error_on(text, partition, "UNSUPPORTED", "PARTITION BY can be used in SESSION only", hint=hint)
-    size, slide, offset = hop(text, *(node.args.get(key) for key in ("size", "slide", "offset")))
+    lengths = (node.args.get(key) for key in ("size", "slide", "offset"))
+    size, slide, offset = hop(text, *lengths, times=around.times(plan))
     return _with_ends(item, ends), HopWindow(plan, size, slide, offset, start.name, end.name, type_)
 
 
-def hop(text: str, size: exp.Expr | None, slide: exp.Expr | None, offset: exp.Expr | None) -> tuple[int, int, int]:
-    """Size, slide (that of a tumbling window is its size) and offset in instants."""
+def hop(
+    text: str,
+    size: exp.Expr | None,
+    slide: exp.Expr | None,
+    offset: exp.Expr | None,
+    *,
+    times: Sequence[Stream],
+    written: str = "{}",
+) -> tuple[int, int, int]:
+    """Size, slide (that of a tumbling window is its size) and offset in instants; ``times`` as for ``instants``."""
     assert size is not None
-    length = instants(text, size, "the size of a window")
-    step = instants(text, slide, "the slide of a window") if slide is not None else length
-    return length, step, shift(text, offset, "the offset of a window") % step if offset is not None else 0
+    length = instants(text, size, "the size of a window", times, written)
+    step = instants(text, slide, "the slide of a window", times, written) if slide is not None else length
+    if offset is None:
+        return length, step, 0
+    return length, step, shift(text, offset, "the offset of a window", times, written) % step
 
 
-def apply_session(text: str, node: exp.Expr, item: Item, plan: Plan, notices: list[Notice]) -> tuple[Item, Plan]:
+def apply_session(
+    text: str, node: exp.Expr, item: Item, plan: Plan, notices: list[Notice], times: Sequence[Stream]
+) -> tuple[Item, Plan]:
     """``WINDOW(PARTITION BY k SESSION 10 MINUTES)``, the same in our own words."""
     size = node.args["size"]
-    gap = instants(text, size, "the gap of a session")
+    gap = instants(text, size, "the gap of a session", times, "SESSION {}")
     columns = tuple(partition_column(text, c, item) for c in node.args.get("partition") or ())
     type_ = pa.int64() if size.args.get("unit") is None else pa.timestamp("us")
     if item.time is not None:
