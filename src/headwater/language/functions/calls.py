@@ -26,7 +26,7 @@ from headwater.language.functions.user_functions import (
 from headwater.language.scope import Bound
 from headwater.language.text import did_you_mean
 
-_GROUPING_FUNCTIONS = ("grouping", "grouping_id")
+_GROUPING_FUNCTIONS = ("grouping", "grouping_id", "group_id")
 _WHY_REPEATABLE = "The same input must always give the same answer."
 
 
