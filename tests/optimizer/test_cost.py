@@ -42,6 +42,7 @@ from headwater.algebra.nodes import (
     TopK,
     ToPositiveNegative,
     Union,
+    Unnest,
 )
 from headwater.expressions.nodes import Expression
 from headwater.expressions.rewrite import typed_as
@@ -135,6 +136,7 @@ PLANS: dict[str, Plan] = {
     "split": Split(W, 10),
     "coalesce": Coalesce(W, 30),
     "istream": Istream(W),
+    "unnest": Unnest(Source("a", Schema.of(k="BIGINT", a=pa.list_(pa.int64()))), "a", "item", "place"),
     "dstream": Dstream(W),
     "signed": ToPositiveNegative(W),
     "unsigned": FromPositiveNegative(ToPositiveNegative(W)),

@@ -52,7 +52,6 @@ from headwater.language.subqueries.values import Values
 from headwater.language.text import OfText, did_you_mean
 
 _UNSUPPORTED = {
-    "laterals": ("LATERAL VIEW", ""),
     "locks": ("FOR UPDATE", "A continuous query reads streams and locks nothing."),
     "sort": ("SORT BY", ""),
     "cluster": ("CLUSTER BY", ""),

@@ -23,6 +23,7 @@ from headwater.language.functions.user_functions import (
     wrong_count,
     wrong_type,
 )
+from headwater.language.parsing.array_parsing import is_generator, misplaced
 from headwater.language.scope import Bound
 from headwater.language.text import did_you_mean
 
@@ -92,6 +93,8 @@ def _built_in(binder: Binder, node: exp.Expr, name: str, given: list[exp.Expr]) 
 
 
 def _unknown_function(binder: Binder, node: exp.Expr, name: str) -> SqlError:
+    if is_generator(node):
+        return misplaced(binder.scope.text, node)
     if name in ("any", "some", "all"):
         return binder.error(node, "UNSUPPORTED", f"{name.upper()} takes a sub-query")
     if name in ("row_number", "rank", "dense_rank"):

@@ -60,6 +60,22 @@ class TableFunction(exp.Expression):
     }
 
 
+class ArrayRows(exp.Expression):
+    """A row per item of an array, for each row of what stands before it in FROM.
+
+    ``kind`` is UNNEST, EXPLODE, POSEXPLODE or INLINE; ``hidden``: it stood in the select list.
+    """
+
+    arg_types: ClassVar = {
+        "this": True,
+        "kind": True,
+        "ordinality": False,
+        "outer": False,
+        "hidden": False,
+        "alias": False,
+    }
+
+
 class Statistic(exp.Expression):
     """``distinct(column) => 500`` of a STATISTICS clause; ``this`` says what, of a column or of the whole stream."""
 
