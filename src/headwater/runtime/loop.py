@@ -116,7 +116,10 @@ class Loop:
             self._changed.wait(timeout=_PATIENCE)
 
     def settle(self) -> None:
-        """Wait until nothing is left to do now: neither rows wait, nor does time alone bring anything."""
+        """Wait until nothing is left to do now: neither rows wait, nor does time alone bring anything.
+
+        While no tick may begin, nothing can be done, and nobody waits for it.
+        """
         with self._changed:
             self._asked = self._looked + 2  # one look may have begun before this
             self._changed.notify_all()
@@ -124,6 +127,7 @@ class Loop:
 
     def _has_settled(self) -> bool:
         stands = self.error is not None or self._ending or self._thread is None or bool(self._core.awaited)
+        stands = stands or self._holds > 0
         return stands or (self._looked >= self._asked and not self._waiting and not self._busy)
 
     def wake(self) -> None:

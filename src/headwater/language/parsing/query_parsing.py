@@ -91,7 +91,7 @@ class QueryParser(TableFunctionParser):
                 name.meta["end"] + 1,
                 "UNKNOWN_FUNCTION",
                 f'function "{name.name}" cannot be used in FROM',
-                hint="Only TUMBLE, HOP, SESSION, Istream, Dstream and Rstream can.",
+                hint="Only TUMBLE, HOP, CUMULATE, SESSION, Istream, Dstream and Rstream can.",
             )
         return self._at(exp.Table(this=name), self._prev)
 
@@ -215,6 +215,8 @@ class QueryParser(TableFunctionParser):
 
     def _parse_select_query(self, *args: Any, **options: Any) -> exp.Expr | None:
         """``Istream(DISTINCT a)``: the DISTINCT belongs to the query."""
+        if self._match(TokenType.VALUES):
+            return self._parse_values_query(*args, **options)
         query = super()._parse_select_query(*args, **options)
         if isinstance(query, exp.Select) and len(query.expressions) == 1:
             (only,) = query.expressions
@@ -224,6 +226,12 @@ class QueryParser(TableFunctionParser):
                 only.set("expressions", inside[0].expressions)
                 query.set("distinct", exp.Distinct())
         return query
+
+    def _parse_values_query(self, *args: Any, parse_set_operation: bool = True, **options: Any) -> exp.Expr | None:
+        """``VALUES (1, 'a'), (2, 'b')`` where a query stands."""
+        select = exp.Select(expressions=[exp.Star()], from_=exp.From(this=self._parse_rows()))
+        query = self._parse_query_modifiers(select)
+        return self._parse_set_operations(query) if parse_set_operation else query
 
     # -- restore ----------------------------------------------------------------------------------------------------
 
