@@ -39,7 +39,9 @@ class QueryParser(TableFunctionParser):
     def _parse_table(self, *args: Any, joins: bool = False, **options: Any) -> exp.Expr | None:
         """``ref [alias] [window] [granularity] [alias]``, where ref is a name, a sub-query or Istream(…)."""
         item = self._parse_reference()
+        version = self._parse_as_of()
         alias = self._parse_table_alias()
+        version = version or self._parse_as_of()
         window = self._parse_stream_window()
         if window and self._match_set((TokenType.WINDOW, TokenType.L_BRACKET), advance=False):
             hint = "Window the result of a sub-query: FROM (SELECT * FROM s WINDOW(…)) WINDOW(…)."
@@ -47,13 +49,25 @@ class QueryParser(TableFunctionParser):
         granularity = self._parse_granularity()
         if window or granularity:
             alias = alias or self._parse_table_alias()
-        for key, value in (("alias", alias), ("stream_window", window), ("granularity", granularity)):
+        marks = (("alias", alias), ("stream_window", window), ("granularity", granularity), ("as_of", version))
+        for key, value in marks:
             if value:
                 item.set(key, value)
         if joins:
             for join in self._parse_joins():
                 item.append("joins", join)
         return item
+
+    def _parse_as_of(self) -> exp.Expr | None:
+        """``FOR SYSTEM_TIME AS OF b.ts``, as Flink's temporal joins have it."""
+        if not self._match_text_seq("FOR", "SYSTEM_TIME"):
+            return None
+        if not self._match_text_seq("AS", "OF"):
+            raise self.expected("AS OF")
+        version = self._parse_bitwise()
+        if version is None:
+            raise self.expected("the time column of the stream on the left")
+        return version
 
     def _parse_reference(self) -> exp.Expr:
         if self._at_restore():
