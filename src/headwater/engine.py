@@ -239,6 +239,8 @@ class Engine(CreatesFunctions):
         self._loop.start()
         show_notices(notice for notice in run.notices if notice not in self._told)
         self._told |= set(run.notices)
+        if not query.plan.streams:  # its answer needs no rows: it is there when this returns
+            self._loop.settle()
         return run
 
     def drop(self, name: str) -> None:
@@ -293,8 +295,8 @@ class Engine(CreatesFunctions):
 
     @property
     def finite(self) -> bool:
-        """Will all sources that are read end by themselves?"""
-        return self._inputs.finite
+        """Will all sources that are read end by themselves? Queries over constants alone read none."""
+        return self._inputs.finite or (bool(self._runs.by_name) and not any(r.query.plan.streams for r in self._runs))
 
     @property
     def awaited(self) -> tuple[str, ...]:

@@ -60,11 +60,6 @@ class Declaration(OfText):
 
     def constant(self) -> Derived:
         """A relation given by VALUES."""
-        if self.kind is not Kind.TABLE:
-            message = f"a {self.kind.value} cannot be made of VALUES"
-            raise self.error(
-                self.node.args["values"], "UNSUPPORTED", message, hint="Constants are a table: CREATE TABLE."
-            )
         written = self.node.args.get("columns")
         rows = self.node.args["values"].expressions
         if written and all(c.args.get("kind") is not None for c in written):

@@ -303,7 +303,7 @@ class _Query:
     @_sql.register
     def _(self, plan: Frames, below: str) -> str:
         group = ", ".join([f"_t // {self.stride}", *_quoted(plan.partition)])
-        order = ", ".join(["_t", *(f"{_ordered(quoted(f.name), f.type)} ASC NULLS FIRST" for f in plan.input.schema)])
+        order = ", ".join(["_t", *(f"{sort_text(quoted(f.name), f.type)} ASC NULLS FIRST" for f in plan.input.schema)])
         values = [f"{framed_call(c, group, order)} AS {quoted(c.output)}" for c in plan.calls]
         return f"SELECT _t, {', '.join([_columns(plan.input), *values])} FROM {below}"
 

@@ -44,6 +44,7 @@ class BaseParser(Spark.Parser):
 
     STRICT_CAST = True
     ADD_JOIN_ON_TRUE = False
+    FUNC_TOKENS: ClassVar[set[TokenType]] = {*Spark.Parser.FUNC_TOKENS, TokenType.SESSION}
     FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {}
     FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
         name: Spark.Parser.FUNCTION_PARSERS[name]

@@ -78,9 +78,10 @@ class CreateParser(TimeClauseParser):
         return created
 
     def _parse_definition(self, created: exp.Expr) -> exp.Expr:
-        """``AS SELECT …``, or ``AS VALUES (…), (…)`` with or without parentheses."""
-        wrapped = self._next.text.upper() == "VALUES" and self._match(TokenType.L_PAREN)
-        if self._match_text_seq("VALUES"):
+        """``AS SELECT …``, or a table ``AS VALUES (…), (…)`` with or without parentheses."""
+        constant = created.args["kind"] == "TABLE"
+        wrapped = constant and self._next.text.upper() == "VALUES" and self._match(TokenType.L_PAREN)
+        if constant and self._match_text_seq("VALUES"):
             start = self._prev
             rows = self._parse_csv(self._parse_value)
             if wrapped and not self._match(TokenType.R_PAREN):

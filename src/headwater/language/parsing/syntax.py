@@ -45,7 +45,7 @@ class RelationToStream(exp.Expression):
 
 
 class TableFunction(exp.Expression):
-    """TUMBLE, HOP or SESSION in FROM; ``this`` is its name, ``data`` the FROM item that it is of."""
+    """TUMBLE, HOP, CUMULATE or SESSION in FROM; ``this`` is its name, ``data`` the FROM item that it is of."""
 
     arg_types: ClassVar = {
         "this": True,
@@ -54,6 +54,7 @@ class TableFunction(exp.Expression):
         "timecol": False,
         "size": False,
         "slide": False,
+        "step": False,
         "gap": False,
         "offset": False,
         "alias": False,
