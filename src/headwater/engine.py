@@ -133,7 +133,8 @@ class Engine(CreatesFunctions):
     # -- declaring ---------------------------------------------------------------------------------------------------
 
     def sql(self, text: str, *, name: str | None = None) -> Any:
-        """Run statements. A SELECT or CREATE STREAM … AS gives a ``Query``; SHOW, DESCRIBE and EXPLAIN give text.
+        """Run statements. A SELECT, CREATE STREAM … AS or CREATE SINK gives a ``Query``, which is to be started; SHOW,
+        DESCRIBE and EXPLAIN give text.
 
         Of several statements the last one's result is returned; other statements have none. A mistake changes nothing.
         Notices are shown as Python's warnings of the category ``HeadwaterNotice``.
@@ -233,12 +234,13 @@ class Engine(CreatesFunctions):
         if sink is None:
             from headwater.sinks import memory
 
-            sink = memory()
+            sink = memory() if query.make_sink is None else query.make_sink()
         with self._lock:
             run = self._runs.start(query, sink, self._statements.catalog, name)
         self._loop.start()
         show_notices(notice for notice in run.notices if notice not in self._told)
         self._told |= set(run.notices)
+        self._statements.started.add(query.defined_by)
         if not query.plan.streams:  # its answer needs no rows: it is there when this returns
             self._loop.settle()
         return run
@@ -260,6 +262,7 @@ class Engine(CreatesFunctions):
         ``progress`` shows a bar on standard error meanwhile.
         """
         self._check_open()
+        show_notices(self._statements.not_started())
         self._loop.start()
         bar = ProgressBar(self._core.picture, self._inputs.expected_rows()) if progress else nullcontext()
         with bar:
@@ -274,6 +277,7 @@ class Engine(CreatesFunctions):
     def wait(self, seconds: float | None = None) -> None:
         """Let everything run for so long, or for ever. Raises what stops it: a source or a tick that failed."""
         self._check_open()
+        show_notices(self._statements.not_started())
         self._loop.start()
         end = None if seconds is None else time.monotonic() + seconds
         while end is None or time.monotonic() < end:
@@ -342,7 +346,8 @@ class Engine(CreatesFunctions):
         bare = any(bound is select for select in script.selects)
         known = (bound.plan, bound.consistency, script.settings, script.notices, self, bound.emission)
         defined_by, named = None if bare else bound.name, name is not None or not bare
-        return Query(name or bound.name, *known, uses=bound.uses, defined_by=defined_by, named=named)
+        sink = None if bound.target is None else self._statements.sink_maker(bound.name)
+        return Query(name or bound.name, *known, uses=bound.uses, defined_by=defined_by, named=named, make_sink=sink)
 
     def _answer_text(self, answer: Answer | Explain, settings: Settings) -> str:
         return self.explain(answer, settings) if isinstance(answer, Explain) else self._statements.shown(answer)

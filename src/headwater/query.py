@@ -47,6 +47,8 @@ class Query:
     """The stream whose definition it is."""
     named: bool = field(default=True, repr=False)
     """Was it given its name? Else it gets one that is free when it starts: ``query``, ``query_2``, …"""
+    make_sink: Callable[[], Sink] | None = field(default=None, repr=False)
+    """What makes the sink that it goes to if ``start`` is given none: that of CREATE SINK; None: memory."""
 
     @property
     def schema(self) -> Schema:
@@ -76,7 +78,9 @@ class Query:
         return self._engine.explain(request, self.settings)
 
     def start(self, sink: Sink | None = None, *, name: str | None = None) -> Run:
-        """Let it run, from the next tick on; its answers go to the sink, or into memory if none is given.
+        """Let it run, from the next tick on; its answers go to the sink.
+
+        If none is given, they go where CREATE SINK says, or into memory.
 
         A query of the checkpoint with this name and the same plan goes on where it was. A new one answers from what
         comes after its start: ``run.since``.
@@ -89,7 +93,7 @@ class Script:
     """What the statements of a script brought."""
 
     queries: tuple[Query, ...]
-    """Every CREATE STREAM or TABLE … AS, then every SELECT: ``query_1``, ``query_2``, …, and ``query``, the last one."""
+    """Every CREATE STREAM, TABLE or SINK … AS, then every SELECT: ``query_1``, …, and ``query``, the last one."""
     answers: tuple[str, ...]
     """What SHOW, DESCRIBE and EXPLAIN say."""
     notices: tuple[Notice, ...]

@@ -84,7 +84,10 @@ class Statistic(exp.Expression):
 
 
 class CreateStream(exp.Expression):
-    """A stream, table or view (``kind``), declared by its columns or defined by a query or by rows of constants."""
+    """A stream, table, view or sink (``kind``), declared by its columns or defined by a query or by rows of constants.
+
+    A sink has a ``target``, a call, and may have a length of time, ``every``.
+    """
 
     arg_types: ClassVar = {
         "this": True,
@@ -98,6 +101,8 @@ class CreateStream(exp.Expression):
         "values": False,
         "consistency": False,
         "emission": False,
+        "target": False,
+        "every": False,
         "replace": False,
         "if_not_exists": False,
     }
@@ -165,7 +170,7 @@ class ExplainStatement(exp.Expression):
 
 
 class Show(exp.Expression):
-    """``this`` says what: STREAMS, TABLES, QUERIES or FUNCTIONS; ``origin`` is USER or SYSTEM for functions."""
+    """``this`` says what: STREAMS, TABLES, SINKS, QUERIES or FUNCTIONS; ``origin`` is USER or SYSTEM for functions."""
 
     arg_types: ClassVar = {"this": True, "origin": False, "like": False}
 
