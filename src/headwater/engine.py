@@ -152,9 +152,10 @@ class Engine(CreatesFunctions):
     ) -> None:
         """Make a streaming DataFrame a stream, ordered by one of its columns.
 
-        ``disorder``: how much older than the newest a row may be (``"2 seconds"``, or a plain number for a numeric time;
-        None: that is learned from the rows); ``partition``: a column whose values have a clock each; ``malformed``:
-        ``"fail"`` or ``"divert"``; ``changes``: how rows tell of changes, ``"headwater"`` or ``"debezium"``, with a ``key``;
+        ``time``: that column, or what the time is computed as, as in ORDERED BY (``"timestamp_millis(ts)"``); ``disorder``:
+        how much older than the newest a row may be (``"2 seconds"``, or a plain number for a numeric time; None: that is
+        learned from the rows); ``partition``: a column whose values have a clock each; ``malformed``: ``"fail"`` or
+        ``"divert"``; ``changes``: how rows tell of changes, ``"headwater"`` or ``"debezium"``, with a ``key``;
         ``statistics``: what is known of the rows, as in SQL (``{"rate": 5000, "distinct(auction)": 20000}``).
         """
         from headwater.sources.dataframe import DataFrameSource, declared
