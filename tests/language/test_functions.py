@@ -220,7 +220,6 @@ CASES: list[tuple[str, object, str]] = [
     ("timestamp_micros(1000000)", datetime(1970, 1, 1, 0, 0, 1), "TIMESTAMP"),
     ("timestamp_millis(1000)", datetime(1970, 1, 1, 0, 0, 1), "TIMESTAMP"),
     ("from_unixtime_ms(1000)", datetime(1970, 1, 1, 0, 0, 1), "TIMESTAMP"),
-    ("to_timestamp_ltz(1000)", datetime(1970, 1, 1, 0, 0, 1), "TIMESTAMP"),
     ("to_timestamp_ltz(1000, 3)", datetime(1970, 1, 1, 0, 0, 1), "TIMESTAMP"),
     ("to_timestamp_ltz(1, 0)", datetime(1970, 1, 1, 0, 0, 1), "TIMESTAMP"),
     ("to_timestamp_ltz('2026-03-14T15:00:00+02:00')", datetime(2026, 3, 14, 13), "TIMESTAMP"),

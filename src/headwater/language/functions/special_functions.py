@@ -196,15 +196,19 @@ def _to_timestamp(binder: Binder, node: exp.Expr, name: str, arguments: list[exp
 
 
 def _to_timestamp_ltz(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
-    """Flink's: of a number of milliseconds (3, if nothing is said) or seconds (0) since 1970. Of text Spark's."""
+    """Flink's: of a number of milliseconds (3) or seconds (0) since 1970; of a number alone Spark means the other than Flink.
+
+    Of text, Spark's.
+    """
     value = binder.bind(arguments[0])
     if not is_numeric(value.type):
         return _to_timestamp(binder, node, name, arguments)
     units = {"0": "timestamp_seconds", "3": "timestamp_millis"}
-    digits = arguments[1].name if len(arguments) > 1 else "3"
+    digits = arguments[1].name if len(arguments) > 1 else ""
     if digits not in units:
-        message = f'"{name}" of a number takes 0 for seconds or 3 for milliseconds'
-        raise binder.error(arguments[1], "WRONG_ARGUMENT", message, hint="Of microseconds: timestamp_micros(…).")
+        message = f'"{name}" of a number needs 0 for seconds or 3 for milliseconds'
+        hint = f"Write {name}(…, 3) for milliseconds; there are timestamp_millis(…), timestamp_seconds(…), timestamp_micros(…)."
+        raise binder.error(arguments[-1], "WRONG_ARGUMENT", message, hint=hint)
     return plain_call(binder, node, units[digits], [value])
 
 
