@@ -35,6 +35,9 @@ class SparkBackend(LocalBackend):
             return super().feed(stream, source, core, loop)
         return SparkFeed(stream, frame, self.session, core, loop)
 
+    def __str__(self) -> str:
+        return f"on Spark, {self.session.shards} shards"
+
     def row_streams(self, inputs: Inputs) -> Sequence[str]:
         return [t.stream for source, t in inputs.taken() if has_rows(t) and not isinstance(source, PushedSource)]
 

@@ -196,7 +196,7 @@ def _to_timestamp(binder: Binder, node: exp.Expr, name: str, arguments: list[exp
 
 
 def _to_timestamp_ltz(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
-    """Flink's: of a number of milliseconds (3) or seconds (0) since 1970; of a number alone Spark means the other than Flink.
+    """Flink's: of a number of milliseconds (3) or seconds (0) since 1970; of a number alone Spark means another than Flink.
 
     Of text, Spark's.
     """
@@ -207,7 +207,9 @@ def _to_timestamp_ltz(binder: Binder, node: exp.Expr, name: str, arguments: list
     digits = arguments[1].name if len(arguments) > 1 else ""
     if digits not in units:
         message = f'"{name}" of a number needs 0 for seconds or 3 for milliseconds'
-        hint = f"Write {name}(…, 3) for milliseconds; there are timestamp_millis(…), timestamp_seconds(…), timestamp_micros(…)."
+        hint = (
+            f"Of milliseconds: {name}(…, 3). There are timestamp_millis, timestamp_seconds and timestamp_micros, too."
+        )
         raise binder.error(arguments[-1], "WRONG_ARGUMENT", message, hint=hint)
     return plain_call(binder, node, units[digits], [value])
 
