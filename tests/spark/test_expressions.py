@@ -100,6 +100,7 @@ PARTLY_NATIVE = {
     "timestampdiff": ["timestampdiff(MONTH, t, t2)"],
     "to_date": ["to_date(s, 'yyyy-MM-dd')"],
     "to_timestamp": ["to_timestamp(s)"],
+    "to_timestamp_ltz": ["to_timestamp_ltz(s)"],
     "to_unix_timestamp": ["to_unix_timestamp(s)"],
     "unix_timestamp": ["unix_timestamp(s)"],
 }

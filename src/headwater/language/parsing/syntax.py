@@ -118,6 +118,7 @@ class TimeClause(exp.Expression):
         "low": False,
         "high": False,
         "column": False,
+        "computed": False,
         "stream": False,
         "other": False,
         "name": False,
