@@ -31,7 +31,7 @@ def run(seconds: int = 1800, seed: int = 4) -> Finding:
     streams = fast_and_sparse(seed, seconds)
     series = {**_ours(streams), **_theirs(streams)}
     return Finding(
-        f"a fast and a sparse stream: 100 rows a second, and one in 20 s ({seconds} s)",
+        f"a fast and a sparse stream: 100 rows per second, and one in 20 s ({seconds} s)",
         ("method", "late % fast", "late % sparse", "fast alone, mean ms", "join, mean ms", "join, p99 ms"),
         tuple(_line(method, streams, its) for method, its in series.items()),
         (

@@ -20,7 +20,7 @@ CREATE STREAM closed (item INT NOT NULL, at BIGINT NOT NULL) ORDERED BY at;
 
 
 def outline(plan: n.Plan, depth: int = 0) -> str:
-    """One line a node, inputs indented below it."""
+    """One line per node, inputs indented below it."""
     lines = [f"{'  ' * depth}{_line(plan)}".rstrip(), *(outline(child, depth + 1) for child in plan.inputs)]
     return "\n".join(lines)
 

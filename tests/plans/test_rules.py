@@ -1,6 +1,6 @@
 """Every rule of the optimizer: the plans that it changes and those that it must leave alone.
 
-A file a rule: cases begin with ``== name``, then the plan, ``-->``, and the plan after the rule or ``no change``. Pairs are
+One file per rule: cases begin with ``== name``, then the plan, ``-->``, and the plan after the rule or ``no change``. Pairs are
 also run over random streams.
 """
 
