@@ -266,6 +266,8 @@ class Engine(CreatesFunctions):
             if end_streams:
                 with self._loop.held():
                     self._core.tick(ended=self._inputs.read())
+            with self._loop.held():
+                self._core.queries.deliver_together()
 
     def wait(self, seconds: float | None = None) -> None:
         """Let everything run for so long, or for ever. Raises what stops it: a source or a tick that failed."""
@@ -313,8 +315,10 @@ class Engine(CreatesFunctions):
         self._loop.finish_pushed()
         self._loop.stop()  # first: the tick that runs is finished, and what it covers is committed
         self._inputs.stop()
-        self._core.close()
-        self._backend.close()
+        try:
+            self._core.close(deliver=self._loop.error is None)
+        finally:
+            self._backend.close()
 
     def __enter__(self) -> Engine:
         return self

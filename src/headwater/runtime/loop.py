@@ -167,6 +167,7 @@ class Loop:
             if batch is None:
                 return
             try:
+                self._core.deliver_due()
                 if batch:
                     self._began = self._core.wall.now()
                     self._core.tick(batch)
