@@ -31,8 +31,8 @@ def bench(
     what: Annotated[
         Bench,
         typer.Argument(
-            help="kernels: rows per second and operator; state: ticks as it grows; drift: a long sum; planner: text to plan; "
-            "files: a folder as it fills; "
+            help="kernels: rows per second and operator; state: ticks as it grows; drift: a long sum; "
+            "planner: text to plan; files: a folder as it fills; "
             "engine: all of it, beside Spark, Flink and DuckDB; time: how soon rows are final, simulated; "
             "consistency: what each level costs and brings."
         ),

@@ -27,7 +27,9 @@ def test_a_row_per_item_with_the_intervals_and_weights_of_the_row(outer: bool, p
     schema = Schema.of(k=pa.int64(), v=pa.string(), x=pa.int64(), **({"n": pa.int64()} if place else {}))
     operator = UnnestOperator(BELOW, schema, "a", place=place, outer=outer)
     whole = Delta.from_rows(BELOW, ROWS)
-    delta = Delta(BELOW, [c.slice(first) for c in whole.columns], *(t[first:] for t in (whole.start, whole.end, whole.weight)))
+    delta = Delta(
+        BELOW, [c.slice(first) for c in whole.columns], *(t[first:] for t in (whole.start, whole.end, whole.weight))
+    )
     expected = []
     for (k, items, v), start, end, weight in ROWS[first:]:
         pairs = list(enumerate(items or (), 1)) or ([(None, None)] if outer else [])
