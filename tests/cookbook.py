@@ -136,8 +136,9 @@ def _rows(answer: Any) -> list[Row]:
 
 
 def _plain(value: Any) -> str:
-    """As JSON lines have it."""
-    return value.isoformat() if isinstance(value, (datetime, date)) else str(value)
+    """As JSON lines have it: times without zeros at their end."""
+    text = value.isoformat() if isinstance(value, (datetime, date)) else str(value)
+    return text.rstrip("0") if isinstance(value, datetime) and value.microsecond else text
 
 
 def _order(line: str) -> tuple[Any, ...]:

@@ -129,7 +129,7 @@ PLANS: dict[str, Plan] = {
     "sliding": TimeWindow(S, 100, 10),
     "unbounded": TimeWindow(S, INFINITY),
     "rows": RowWindow(S, 10),
-    "rows a key": RowWindow(S, 10, 2, ("k",)),
+    "rows per key": RowWindow(S, 10, 2, ("k",)),
     "granularity": Granularity(W, 20),
     "sample": Sample(W, 20, 19),
     "stamp": Stamp(S, "instant"),

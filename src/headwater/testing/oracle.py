@@ -171,7 +171,7 @@ class _Query:
         return "WITH " + ",\n".join(self._parts)
 
     def add(self, plan: Plan) -> str:
-        """The name of the node's table of rows, one a copy and instant."""
+        """The name of the node's table of rows, one per copy and instant."""
         if plan not in self._names:
             below = [self.add(child) for child in plan.inputs]
             body = self._sql(plan, *below)

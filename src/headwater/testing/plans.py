@@ -321,7 +321,7 @@ def aggregate_windows(choices: Choices, plan: HopWindow | SessionWindow) -> Aggr
 
 
 def refreshed(choices: Choices, plan: Plan) -> Sample:
-    """An aggregate over a window that slides, once a slide (Golab 3.4)."""
+    """An aggregate over a window that slides, once per slide (Golab 3.4)."""
     slide = choices.pick([2, 3, 5, 4])
     window = TimeWindow(plan, slide * choices.pick([1, 1, 2]) + choices.pick([0, 0, 1]), slide)
     return Sample(aggregate(choices, window), slide, -1)
