@@ -8,7 +8,7 @@ import pyarrow as pa
 from attrs import evolve
 from sqlglot import exp
 
-from headwater.algebra.nodes import Aggregate, AggregateCall, Distinct, Plan, Union
+from headwater.algebra.nodes import Aggregate, AggregateCall, Constant, Distinct, Plan, Union
 from headwater.errors import SqlError
 from headwater.expressions import nodes
 from headwater.expressions.nodes import Call, Case, Expression, Literal
@@ -21,8 +21,11 @@ from headwater.language.scope import Bound, Column, Item, NameSource, Relation, 
 from headwater.language.select.aggregate_arguments import AggregateArguments, typed_null
 from headwater.language.text import error_on
 from headwater.language.types import shown
+from headwater.model.schema import Schema
 
 GROUPING_FUNCTIONS = frozenset({"grouping", "grouping_id"})
+NO_ROWS = Relation(Constant(Schema(())), ())
+"""For a grouping whose rows are known only later (``Grouping.over``)."""
 _MOST_BITS = 63
 _OF_NULL = (pa.string(), pa.float64(), pa.bool_())  # what NULL is taken for, as in Spark
 
@@ -227,6 +230,11 @@ class Grouping:
             bits = int("".join("0" if i in numbers else "1" for i in chosen), 2)
             columns.append((column.internal, whole_number(bits, column.type)))
         return project(groups, columns)
+
+    @property
+    def calls(self) -> tuple[tuple[AggregateCall, Bound | None, Bound | None], ...]:
+        """The calls so far, each with its argument and its condition."""
+        return tuple(self._calls.values())
 
     @property
     def results(self) -> Mapping[str, Column]:
