@@ -28,6 +28,7 @@ EXAMPLES: dict[type[n.Plan], tuple[str, ...]] = {
     n.Project: ('project "k", "x" DOUBLE = "v" * 2.0', S),
     n.Union: ("union", S, T, S),
     n.Join: ('left join on "k" = "rk" where "l.v" < "r.rv"', S, T),
+    n.Unnest: ('unnest "a" as "x" place "n" outer', "source s (k BIGINT, a ARRAY<BIGINT>) chronons"),
     n.Distinct: ("distinct", S),
     n.SetOperation: ("intersect all", S, T),
     n.Aggregate: ('aggregate by "k": COUNT(*) AS "n" BIGINT, SUM("v") FILTER "f" AS "x" DOUBLE', S),

@@ -31,6 +31,7 @@ from headwater.operators.rows.sample import SampleOperator
 from headwater.operators.rows.split import SplitOperator
 from headwater.operators.rows.stamp import StampOperator
 from headwater.operators.rows.union import UnionOperator
+from headwater.operators.rows.unnest import UnnestOperator
 from headwater.operators.sweeps.changes import ChangesOperator, FromSignedOperator
 from headwater.operators.sweeps.count_sweep import CountSweepOperator
 from headwater.operators.waiting.align import AlignOperator
@@ -111,6 +112,13 @@ def _project(site: Site, plan: n.Project, inputs: list[Lowered]) -> Lowered:
 @_builds(n.Union, passes=True)
 def _union(site: Site, plan: n.Union, inputs: list[Lowered]) -> Lowered:
     return site.add(UnionOperator(plan.schema, len(inputs)), *inputs)
+
+
+@_builds(n.Unnest, passes=True)
+def _unnest(site: Site, plan: n.Unnest, inputs: list[Lowered]) -> Lowered:
+    place = plan.place is not None
+    operator = UnnestOperator(plan.input.schema, plan.schema, plan.array, place=place, outer=plan.outer)
+    return site.add(operator, *inputs)
 
 
 # -- joins and sets -------------------------------------------------------------------------------------------------

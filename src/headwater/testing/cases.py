@@ -38,7 +38,7 @@ from headwater.optimizer.physical.memory_aware import only_time
 from headwater.testing import plans
 from headwater.testing.checks import CheckError, check_case, check_cases
 from headwater.testing.choices import Choices, Dice
-from headwater.testing.generate import Case, StreamShape, streams
+from headwater.testing.generate import NUMBERS, Case, StreamShape, streams
 from headwater.testing.shrink import describe, shrink
 
 Make = Callable[[Choices], Plan]
@@ -69,6 +69,10 @@ def _intervals(c: Choices) -> Source:
 def _with_ties(source: Source) -> Source:
     """With a column more, so that one of them does not tell all rows apart."""
     return evolve(source, columns=Schema((*source.columns.fields, Field("other", source.columns.types[0]))))
+
+
+def _with_array(source: Source) -> Source:
+    return evolve(source, columns=Schema((*source.columns.fields, Field("array", NUMBERS))))
 
 
 def _join(kind: JoinKind, how: str) -> Make:
@@ -109,6 +113,7 @@ def _await(c: Choices, rows: Plan, other: Source) -> Plan:
 
 _SUMS = tuple(a.name for a in AGGREGATES.values() if a.additive and a.exact)
 _SPREADS = tuple(name for name in FRAME_AGGREGATES if not AGGREGATES[name].exact)
+_PAIRS = tuple(a.name for a in AGGREGATES.values() if a.form == "pair")
 OPERATORS: dict[str, Make] = {
     "filter": lambda c: _filter(c, _left(c)),
     "project": lambda c: plans.project(c, _left(c)),
@@ -125,6 +130,7 @@ OPERATORS: dict[str, Make] = {
     "aggregate extremes": _aggregate(tuple(a.name for a in AGGREGATES.values() if a.is_extreme)),
     "aggregate variance": _aggregate(tuple(a.name for a in AGGREGATES.values() if not a.exact)),
     "aggregate holistic": _aggregate(tuple(a.name for a in AGGREGATES.values() if not (a.additive or a.is_extreme))),
+    "aggregate pairs": _aggregate(_PAIRS),
     "aggregate mixed": _aggregate(None),
     "aggregate windowed": _aggregate(plans.EXACT, windowed=True),
     "time window": lambda c: TimeWindow(_chronons(c), c.pick([2, 3, 5, 8, 1])),
@@ -177,6 +183,8 @@ OPERATORS: dict[str, Make] = {
         TimeWindow(_chronons(c), c.pick([2, 4, 6]), c.pick([1, 2])),
         TimeWindow(Source("t", plans.schema(c, "r_"), chronons=True), c.pick([2, 4, 6])),
     ),
+    "unnest": lambda c: plans.unnest(c, _with_array(_left(c))),
+    "unnest made": lambda c: plans.unnest(c, _left(c)),
 }
 """By name, what makes a random plan of the operator."""
 

@@ -10,7 +10,7 @@ from headwater.algebra.nodes.frames import FRAME_AGGREGATES, FRAME_VALUES, Frame
 from headwater.algebra.nodes.instants import Coalesce, Granularity, Sample, Split, Stamp
 from headwater.algebra.nodes.joins import Join, JoinKind
 from headwater.algebra.nodes.ranking import SortKey, TopK
-from headwater.algebra.nodes.rows import Filter, Project
+from headwater.algebra.nodes.rows import Filter, Project, Unnest
 from headwater.algebra.nodes.sets import Distinct, SetKind, SetOperation, Union
 from headwater.algebra.nodes.sources import Constant, Source
 from headwater.algebra.nodes.streams import Dstream, FromPositiveNegative, Istream, ToPositiveNegative
@@ -20,7 +20,7 @@ from headwater.algebra.nodes.windows import HopWindow, RowWindow, SessionWindow,
 NODES: tuple[type[Plan], ...] = (
     *(Source, Constant, Filter, Project, Union, Join, Distinct, SetOperation, Aggregate, PreAggregate, Await),
     *(TimeWindow, RowWindow, HopWindow, SessionWindow, Frames, TopK, Granularity, Sample, Stamp, Split, Coalesce),
-    *(Istream, Dstream, ToPositiveNegative, FromPositiveNegative),
+    *(Istream, Dstream, ToPositiveNegative, FromPositiveNegative, Unnest),
 )
 """All kinds of nodes."""
 
@@ -60,4 +60,5 @@ __all__ = [
     "ToPositiveNegative",
     "TopK",
     "Union",
+    "Unnest",
 ]

@@ -32,6 +32,7 @@ from headwater.model.time import INFINITY
 
 FRAME_FUNCTIONS = ("lag", "lead", "first_value", "last_value", "nth_value")
 """Functions with OVER that are the value of another row."""
+_SAME = {"first": "first_value", "last": "last_value"}
 _ARGUMENTS = {"lag": "(x [, rows [, default]])", "nth_value": "(x, n)"}
 _PAIRS = (
     "Take each row with the one before it: SELECT LAG(x) OVER (PARTITION BY k ORDER BY ts) AS x, x AS next_x FROM …"
@@ -99,10 +100,14 @@ class RunningFrames:
         if name == "lead":
             message = "LEAD is not supported: what comes after a row is not known at its time"
             raise self.error(node, "UNSUPPORTED", message, hint=_PAIRS)
+        name = _SAME.get(name, name)
         time = self._time(node, window, name)
         frame = self._frame(node, window, name)
+        in_time = name in ("first_value", "last_value") and not frame.rows  # aggregates know such values, too
+        if in_time and (_ignores_nulls(node) or (name == "first_value" and not frame.counts_rows)):
+            return self._over_range(node, partition, frame, time)
         if name in FRAME_FUNCTIONS:
-            return self._value(node, window, name, partition, frame)
+            return self._value(node, name, partition, frame)
         function = find_aggregate_function(name)
         computed = "" if function is None else function.means or function.name
         if frame.counts_rows and computed in FRAME_AGGREGATES and not _is_distinct(node):
@@ -194,13 +199,13 @@ class RunningFrames:
 
     # -- calls ------------------------------------------------------------------------------------------------------
 
-    def _value(
-        self, node: exp.Window, window: exp.Window, name: str, partition: tuple[Bound, ...], frame: Frame
-    ) -> Bound:
-        function = node.this
-        if not isinstance(function, exp.Anonymous) or any(isinstance(e, exp.IgnoreNulls) for e in function.expressions):
-            hint = "Leave the NULLs out in a sub-query: FROM (SELECT … FROM s WHERE x IS NOT NULL)."
+    def _value(self, node: exp.Window, name: str, partition: tuple[Bound, ...], frame: Frame) -> Bound:
+        function = node.this.this if isinstance(node.this, exp.RespectNulls) else node.this
+        if not isinstance(function, exp.Anonymous) or _ignores_nulls(node):
             what = "FILTER" if isinstance(function, exp.Filter) else "IGNORE NULLS"
+            hint = "Leave the rows out in a sub-query: FROM (SELECT … FROM s WHERE x IS NOT NULL)."
+            if name in ("first_value", "last_value") and what == "IGNORE NULLS":
+                hint = f"Write OVER (… ORDER BY ts), or a frame of time: {_RANGE}."
             raise self.error(node, "UNSUPPORTED", f"{name.upper()} with {what} is not supported", hint=hint)
         given, most = function.expressions, 3 if name == "lag" else 2 if name == "nth_value" else 1
         if not (2 if name == "nth_value" else 1) <= len(given) <= most:
@@ -211,7 +216,7 @@ class RunningFrames:
         value = value.cast(pa.string()) if pa.types.is_null(value.type) else value
         if name == "lag":
             return self._lag(node, partition, value, given)
-        if not frame.counts_rows and name != "last_value":
+        if not frame.counts_rows and name == "nth_value":
             hint = "Write ROWS BETWEEN 9 PRECEDING AND CURRENT ROW, or RANGE UNBOUNDED PRECEDING."
             raise self.error(node, "UNSUPPORTED", f"{name.upper()} over a bounded RANGE is not supported", hint=hint)
         nth = 0 if name == "last_value" else 1 if name == "first_value" else self._number(given[1], 1)
@@ -346,6 +351,10 @@ def _framed(call: FrameCall, frame: Frame) -> FrameCall:
     if frame.rows:
         return evolve(call, first=frame.first, last=frame.last)
     return evolve(call, first=INFINITY, peers=True)
+
+
+def _ignores_nulls(node: exp.Window) -> bool:
+    return node.this.find(exp.IgnoreNulls) is not None
 
 
 def _is_distinct(node: exp.Window) -> bool:

@@ -14,6 +14,7 @@ ESTIMATIONS: dict[type[n.Plan], Callable[..., Estimate]] = {
     n.Filter: stateless.filtered,
     n.Project: stateless.projected,
     n.Union: stateless.united,
+    n.Unnest: stateless.unnested,
     n.Join: joins.joined,
     n.Distinct: stateful.distinct,
     n.SetOperation: stateful.set_operation,
