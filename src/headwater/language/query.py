@@ -10,6 +10,7 @@ from attrs import evolve
 from sqlglot import exp
 
 from headwater.algebra.nodes import Distinct, Plan
+from headwater.algebra.properties import row_times
 from headwater.language import system_views
 from headwater.language.catalog import Catalog, Derived, Kind, Stream, UnboundedWindow
 from headwater.language.expressions import ExpressionBinder
@@ -30,6 +31,7 @@ from headwater.language.scope import (
     rename_apart,
 )
 from headwater.language.select.aggregates import Grouping, calls_aggregate
+from headwater.language.select.frames import Order
 from headwater.language.select.group_windows import GroupWindow, with_window_column
 from headwater.language.select.grouping import bind_group_by, substituted
 from headwater.language.select.ordering import Ordering
@@ -243,13 +245,19 @@ class QueryBinder(OfText):
         expressions = chosen.expand(scope)
         if node.args.get("group") or node.args.get("having") or any(calls_aggregate(c.node) for c in expressions):
             return self._grouped(node, expressions, relation, scope, conditions, names, window, correlation)
-        ranking = Ranking(scope, names, node.args.get("windows") or (), within=scope.copies(node))
+        order = self._order_of(relation)
+        ranking = Ranking(scope, names, node.args.get("windows") or (), within=scope.copies(node), order=order)
         values = Values(self._nested.subquery, scope, names, lambda bound: bound, window=ranking.call)
         outputs = [values.bind(c, "ORDER BY" if c.hidden else "SELECT") for c in expressions]
         qualified = self._qualify(node, expressions, scope, values, ranking)
         relation = ranking.applied(values.attached(relation), lambda bound: bound)
         relation = relation.over(filtered(relation.plan, qualified))
         return Block(relation, tuple(outputs), tuple(conditions))
+
+    def _order_of(self, relation: Relation) -> Order:
+        """What OVER (ORDER BY …) goes by."""
+        times, item = row_times(relation.plan, self._environment.time_column), relation.items[0]
+        return Order(times, lambda plan, place: self._environment.note_unbounded(plan, place, item))
 
     def _rows(
         self,
