@@ -19,15 +19,17 @@ if TYPE_CHECKING:
     from headwater import sinks
     from headwater.engine import Engine, connect
     from headwater.errors import HeadwaterError
+    from headwater.language.notices import HeadwaterNotice
     from headwater.query import Query, Run
     from headwater.result import Result
 
 __version__ = "0.1.0"
-__all__ = ["Engine", "HeadwaterError", "Query", "Result", "Run", "connect", "sinks"]
+__all__ = ["Engine", "HeadwaterError", "HeadwaterNotice", "Query", "Result", "Run", "connect", "sinks"]
 
 _PLACES = {
     "Engine": "headwater.engine",
     "HeadwaterError": "headwater.errors",
+    "HeadwaterNotice": "headwater.language.notices",
     "Query": "headwater.query",
     "Result": "headwater.result",
     "Run": "headwater.query",

@@ -89,7 +89,7 @@ class Script:
     """What the statements of a script brought."""
 
     queries: tuple[Query, ...]
-    """Every CREATE STREAM or TABLE … AS, then the last SELECT."""
+    """Every CREATE STREAM or TABLE … AS, then every SELECT: ``query_1``, ``query_2``, …, and ``query``, the last one."""
     answers: tuple[str, ...]
     """What SHOW, DESCRIBE and EXPLAIN say."""
     notices: tuple[Notice, ...]
@@ -108,6 +108,7 @@ class Run:
 
     @property
     def running(self) -> bool:
+        """Does it run? Not when it was stopped or dropped, or another one has its name."""
         return self.name in self._core.deployment and self._core.deployment[self.name] is self._running
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -20,8 +19,6 @@ from headwater.runtime.inputs import Inputs
 from headwater.runtime.system_views import with_view_rows
 from headwater.runtime.views.shown import with_counts, with_states
 from headwater.settings import Settings
-
-log = logging.getLogger("headwater")
 
 
 class Statements:
@@ -48,8 +45,6 @@ class Statements:
             run.set_consistency(level)
         self.catalog, self.settings = catalog, script.settings
         self._core.ticks.step_bytes = int(script.settings.step_bytes)
-        for notice in script.notices:
-            log.info("%s", notice)
         return script
 
     def _levels(self, script: Script, runs: Sequence[Run]) -> list[tuple[Run, Consistency]]:

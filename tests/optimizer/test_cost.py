@@ -19,6 +19,8 @@ from headwater.algebra.nodes import (
     Distinct,
     Dstream,
     Filter,
+    FrameCall,
+    Frames,
     FromPositiveNegative,
     Granularity,
     HopWindow,
@@ -119,6 +121,9 @@ PLANS: dict[str, Plan] = {
     "sorted": TopK(W, (SortKey("x"),), offset=1),
     "hop": HopWindow(S, 60, 20),
     "session": SessionWindow(S, 10, ("k",)),
+    "frames": Frames(
+        S, (FrameCall("AVG", "m", pa.float64(), "x", first=5), FrameCall("COUNT", "n", pa.int64())), ("k",)
+    ),
     "window": W,
     "sliding": TimeWindow(S, 100, 10),
     "unbounded": TimeWindow(S, INFINITY),

@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from attrs import frozen
@@ -18,6 +18,7 @@ from headwater.errors import HeadwaterError, InputError
 from headwater.language.binder import bind_script
 from headwater.language.catalog import Catalog, Stream
 from headwater.language.script import Script, no_query
+from headwater.model.durations import wall_time_in
 from headwater.runtime.replay import read_script
 from headwater.sources.connectors import make_source
 from headwater.state.folder_names import folder_name
@@ -48,6 +49,8 @@ class Options:
     master: str | None = None
     drop: tuple[str, ...] = ()
     restart: tuple[str, ...] = ()
+    every: str = "0"
+    """The least time between the starts of two ticks."""
     verbose: bool = False
     python_functions: bool = True
 
@@ -63,6 +66,7 @@ def run(options: Options) -> None:
     """Run the script; whatever is wrong with it is said before anything starts."""
     if options.seconds is not None and math.isnan(options.seconds):
         raise InputError("WRONG_OPTION", "--seconds cannot be nan", hint="It is a number of seconds.")
+    wall_time_in(options.every, what="--every")
     text = read_script(options.script)
     _check(bind_script(text, Catalog(python_functions=options.python_functions)), options)
     make_sink = _sinks(options)
@@ -81,9 +85,10 @@ def run(options: Options) -> None:
 def _connect(options: Options) -> Engine:
     from headwater.engine import connect
 
-    settings = {
+    settings: dict[str, Any] = {
         "checkpoint": options.checkpoint,
         "shards": options.shards,
+        "every": options.every,
         "python_functions": options.python_functions,
     }
     if options.runner == "inprocess":

@@ -34,7 +34,7 @@ from headwater.language.parsing.syntax import (
 from headwater.language.query import QueryBinder
 from headwater.language.questions import Questions
 from headwater.language.relations.from_items import Output
-from headwater.language.script import RESULT, Query, Script
+from headwater.language.script import RESULT, Query, Script, with_names
 from headwater.language.text import OfText, did_you_mean
 from headwater.language.time_binding import StreamReference
 from headwater.language.time_clauses import Lag, Skew
@@ -107,7 +107,7 @@ class _ScriptBinder(OfText):
         self.ended: list[str] = []
         self.named: dict[str, Query] = {}
         self.altered: dict[str, Consistency] = {}
-        self.result: Query | None = None
+        self._selects: list[Query] = []
         self.notices: dict[Notice, None] = {}
         self.answers: list[Answer | Explain] = []
         self._references: dict[str, tuple[StreamReference, ...]] = {}
@@ -115,7 +115,10 @@ class _ScriptBinder(OfText):
     def script(self) -> Script:
         named, notices = tuple(self.named.values()), tuple(self.notices)
         asked = tuple(self.answers), self.altered, tuple(self.ended)
-        return Script(self.catalog, named, self.result, notices, self.settings, *asked)
+        return Script(self.catalog, named, self._named_selects(), notices, self.settings, *asked)
+
+    def _named_selects(self) -> tuple[Query, ...]:
+        return with_names(self._selects, {name.casefold() for name in self.catalog.names()})
 
     def bind(self, node: exp.Expr) -> None:
         if type(node) not in self._STATEMENTS:
@@ -156,7 +159,7 @@ class _ScriptBinder(OfText):
         output, binder = self._query(node.this)
         consistency = bind_consistency(self.text, node.args.get("consistency"))
         emission = bind_emission(self.text, node.args.get("emission"), consistency, self._times(output.plan))
-        self.result = Query.of(RESULT, output.plan, consistency, emission, frozenset(binder.uses))
+        self._selects.append(Query.of(RESULT, output.plan, consistency, emission, frozenset(binder.uses)))
 
     def _times(self, plan: Plan) -> set[bool]:
         """For each stream that a plan reads: are its times TIMESTAMPs, not plain numbers?"""
@@ -351,7 +354,7 @@ class _ScriptBinder(OfText):
     # -- questions --------------------------------------------------------------------------------------------------
 
     def _ask(self, node: ExplainStatement | Show | Describe) -> None:
-        asked = Questions(self.text, self.catalog, self.result, self._query, self.running)
+        asked = Questions(self.text, self.catalog, self._named_selects(), self._query, self.running)
         self.answers.append(asked.answer(node))
 
     _STATEMENTS: ClassVar[dict[type[exp.Expr], Callable[..., None]]] = {

@@ -24,6 +24,7 @@ from headwater.algebra.nodes import (
     Distinct,
     Dstream,
     Filter,
+    Frames,
     FromPositiveNegative,
     Granularity,
     HopWindow,
@@ -45,6 +46,7 @@ from headwater.algebra.nodes import (
     TopK,
     ToPositiveNegative,
     Union,
+    Unnest,
 )
 from headwater.expressions.duckdb import to_duckdb
 from headwater.expressions.printing import quoted
@@ -54,6 +56,7 @@ from headwater.model.functions import UserFunction
 from headwater.model.history import History
 from headwater.model.time import INFINITY
 from headwater.model.types import string_literal
+from headwater.testing.duckdb_text import duckdb_type, framed_call
 from headwater.testing.shape import extent, grows_for_ever, sources
 
 Inputs = Mapping[str, Delta]
@@ -213,6 +216,18 @@ class _Query:
         return " UNION ALL ".join(_renamed(child, plan, table) for child, table in pairs)
 
     @_sql.register
+    def _(self, plan: Unnest, below: str) -> str:
+        array = quoted(plan.array)
+        pairs = [(array, plan.item)]
+        if plan.place is not None:
+            pairs.append((f"range(1, len({array}) + 1)", plan.place))
+        if plan.outer:
+            pairs = [(f"CASE WHEN len({array}) > 0 THEN {listed} ELSE [NULL] END", name) for listed, name in pairs]
+        made = [f"unnest({listed}) AS {quoted(name)}" for listed, name in pairs]
+        kept = [name for name in plan.input.schema.names if name != plan.array]
+        return f"SELECT {', '.join(['_t', *_quoted(kept), *made])} FROM {below}"
+
+    @_sql.register
     def _(self, plan: Distinct, below: str) -> str:
         return f"SELECT DISTINCT * FROM {below}"
 
@@ -285,6 +300,13 @@ class _Query:
             f"SELECT m._t, {_columns(plan)} FROM ({tops}) m JOIN ({numbered}) n"
             f" ON m._g = n._g AND n._k > m._top - {plan.rows} AND n._k <= m._top"
         )
+
+    @_sql.register
+    def _(self, plan: Frames, below: str) -> str:
+        group = ", ".join([f"_t // {self.stride}", *_quoted(plan.partition)])
+        order = ", ".join(["_t", *(f"{_ordered(quoted(f.name), f.type)} ASC NULLS FIRST" for f in plan.input.schema)])
+        values = [f"{framed_call(c, group, order)} AS {quoted(c.output)}" for c in plan.calls]
+        return f"SELECT _t, {', '.join([_columns(plan.input), *values])} FROM {below}"
 
     @_sql.register
     def _(self, plan: TopK, below: str) -> str:
@@ -445,30 +467,3 @@ def _columns(plan: Plan) -> str:
 
 def _quoted(names: Sequence[str]) -> list[str]:
     return [quoted(n) for n in names]
-
-
-_TYPES = {
-    pa.bool_(): "BOOLEAN",
-    pa.int8(): "TINYINT",
-    pa.int16(): "SMALLINT",
-    pa.int32(): "INTEGER",
-    pa.int64(): "BIGINT",
-    pa.float32(): "FLOAT",
-    pa.float64(): "DOUBLE",
-    pa.string(): "VARCHAR",
-    pa.binary(): "BLOB",
-    pa.date32(): "DATE",
-    pa.timestamp("us"): "TIMESTAMP",
-}
-
-
-def duckdb_type(type_: pa.DataType) -> str:
-    """How DuckDB spells an Arrow type."""
-    if pa.types.is_decimal(type_):
-        return f"DECIMAL({type_.precision}, {type_.scale})"
-    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
-        return f"{duckdb_type(type_.value_type)}[]"
-    if pa.types.is_struct(type_):
-        fields = (type_.field(i) for i in range(type_.num_fields))
-        return f"STRUCT({', '.join(f'{quoted(f.name)} {duckdb_type(f.type)}' for f in fields)})"
-    return _TYPES[type_]
