@@ -134,7 +134,8 @@ class QueryBinder(OfText):
         try:
             with_ = node.args.get("with_")
             if with_ is not None and with_.args.get("recursive"):
-                raise self.error(with_, "UNSUPPORTED", "WITH RECURSIVE is not supported")
+                hint = "Write out as many levels as there can be: WITH one AS (…), two AS (SELECT … FROM one JOIN …) …"
+                raise self.error(with_, "UNSUPPORTED", "WITH RECURSIVE is not supported", hint=hint)
             for cte in with_.expressions if with_ is not None else ():
                 self._define(cte)
             yield

@@ -60,7 +60,7 @@ class NestedQueries:
         block: BindBlock,
         defining: Callable[[exp.Expr], AbstractContextManager[None]],
     ) -> None:
-        self.text, self._environment = environment.text, environment
+        self.text, self._environment = environment.text, evolve(environment, subquery=self.subquery)
         self._bind, self._block = bind, block
         self._free = FreeNames(self.text, self._items, defining)
         self._outputs: dict[int, tuple[exp.Expr, Output]] = {}
