@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from headwater.clock.wall import VirtualClock
     from headwater.engine import Engine, connect
     from headwater.errors import HeadwaterError, InputError, SqlError, StateError, StreamError
+    from headwater.language.notices import HeadwaterNotice
     from headwater.query import Query, Run
     from headwater.result import Result
 
@@ -27,6 +28,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Engine",
     "HeadwaterError",
+    "HeadwaterNotice",
     "InputError",
     "Query",
     "Result",
@@ -42,6 +44,7 @@ __all__ = [
 _PLACES = {
     "Engine": "headwater.engine",
     "HeadwaterError": "headwater.errors",
+    "HeadwaterNotice": "headwater.language.notices",
     "InputError": "headwater.errors",
     "Query": "headwater.query",
     "Result": "headwater.result",

@@ -49,6 +49,8 @@ class Query:
     """The stream whose definition it is."""
     named: bool = field(default=True, repr=False)
     """Was it given its name? Else it gets one that is free when it starts: ``query``, ``query_2``, …"""
+    make_sink: Callable[[], Sink] | None = field(default=None, repr=False)
+    """What makes the sink that it goes to if ``start`` is given none: that of CREATE SINK; None: memory."""
 
     def __repr__(self) -> str:
         level = f", CONSISTENCY {self.consistency}" if self.consistency is not None else ""
@@ -82,7 +84,9 @@ class Query:
         return self._engine.explain(request, self.settings)
 
     def start(self, sink: Sink | None = None, *, name: str | None = None) -> Run:
-        """Let it run, from the next tick on; its answers go to the sink, or into memory if none is given.
+        """Let it run, from the next tick on; its answers go to the sink.
+
+        If none is given, they go where CREATE SINK says, or into memory.
 
         A query of the checkpoint with this name and the same plan goes on where it was. A new one answers from what
         comes after its start: ``run.since``.
@@ -95,7 +99,7 @@ class Script:
     """What the statements of a script brought."""
 
     queries: tuple[Query, ...]
-    """Every CREATE STREAM or TABLE … AS, then the last SELECT."""
+    """Every CREATE STREAM, TABLE or SINK … AS, then every SELECT: ``query_1``, …, and ``query``, the last one."""
     answers: tuple[Text, ...]
     """What SHOW, DESCRIBE and EXPLAIN say."""
     notices: tuple[Notice, ...]
@@ -115,6 +119,7 @@ class Run:
 
     @property
     def running(self) -> bool:
+        """Does it run? Not when it was stopped or dropped, or another one has its name."""
         return self.name in self._core.deployment and self._core.deployment[self.name] is self._running
 
     @property

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import sys
 from datetime import date, datetime
 from decimal import Decimal
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -17,6 +19,10 @@ from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS
 from headwater.model.delta import Delta
 from headwater.model.history import freeze
 from headwater.operators.rows.project import ProjectOperator
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from function_values import FURTHER
 
 STREAM = """CREATE STREAM one (i INT, l BIGINT, f DOUBLE, d DECIMAL(10,2), s STRING, b BOOLEAN, t TIMESTAMP, day DATE,
                                a ARRAY<INT>, r STRUCT<x: INT, y: STRING>, z INT, fl FLOAT, bin BINARY);"""
@@ -430,7 +436,7 @@ MORE: list[tuple[str, object, str]] = [
     ("sort_array(array('b', NULL, 'c'), FALSE)", ["c", "b", None], "ARRAY<STRING>"),
     ("struct(i, 'x')", {"i": 7, "col2": "x"}, "STRUCT<i: INT, col2: STRING>"),
 ]
-CASES += MORE
+CASES += [*MORE, *FURTHER]
 
 AGGREGATE_TYPES = [
     ("COUNT(*)", "BIGINT"),

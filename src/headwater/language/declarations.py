@@ -11,9 +11,10 @@ from sqlglot import exp
 from headwater.algebra.nodes import Plan
 from headwater.expressions.rewrite import typed_as
 from headwater.expressions.types import common_type
-from headwater.language.catalog import Catalog, Connector, Derived, Kind, Stream
+from headwater.language.catalog import Catalog, Connector, Derived, Kind, Stream, Target
 from headwater.language.change_binding import ChangeBinder
 from headwater.language.computed import Computed, ComputedBinder, name_of_time
+from headwater.language.durations import wall_clock
 from headwater.language.parsing.syntax import CreateStream
 from headwater.language.relations.constants import bind_values, check_key
 from headwater.language.relations.from_items import Output
@@ -80,11 +81,6 @@ class Declaration(OfText):
     def constant(self) -> Derived:
         """A relation given by VALUES."""
         self.check_not_computed()
-        if self.kind is not Kind.TABLE:
-            message = f"a {self.kind.value} cannot be made of VALUES"
-            raise self.error(
-                self.node.args["values"], "UNSUPPORTED", message, hint="Constants are a table: CREATE TABLE."
-            )
         written = self.node.args.get("columns")
         rows = self.node.args["values"].expressions
         if written and all(c.args.get("kind") is not None for c in written):
@@ -239,6 +235,18 @@ def check_references(text: str, catalog: Catalog, stream: str, references: Seque
         if isinstance(ours, Stream) and ours.has_unit != found.has_unit:
             message = f'the times of "{ours.name}" and "{found.name}" cannot be compared: only one is a plain number'
             raise error_on(text, reference_.node, "TIME_UNIT", message)
+
+
+def bind_target(text: str, node: CreateStream) -> Target | None:
+    """Where the rows of a sink go, and how often; None for anything else."""
+    place, every = _connector(node.args.get("target")), node.args.get("every")
+    if place is None:
+        return None
+    interval = 0 if every is None else wall_clock(text, every, "EVERY")
+    if every is not None and interval == 0:
+        hint = "Leave EVERY out: then the answers of each tick go out when it is done."
+        raise error_on(text, every, "TIME_BOUND", "EVERY must be longer than nothing", hint=hint)
+    return Target(place, interval)
 
 
 def _connector(node: exp.Expr | None) -> Connector | None:

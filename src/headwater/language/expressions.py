@@ -114,7 +114,7 @@ class ExpressionBinder:
             case exp.Any() | exp.All():
                 word = type(node).__name__.upper()
                 raise self.error(node, "UNSUPPORTED", f"{word} (…) can be compared by =, <>, <, <=, > and >= only")
-            case exp.Filter() | exp.GroupConcat() | exp.WithinGroup():
+            case exp.Filter() | exp.GroupConcat() | exp.WithinGroup() | exp.IgnoreNulls() | exp.RespectNulls():
                 return self.aggregated(node)
             case exp.Window():
                 return self._over(node)

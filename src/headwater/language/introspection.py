@@ -13,8 +13,9 @@ from headwater.expressions.aggregates import BY_SQL_NAME
 from headwater.expressions.functions.record import arity
 from headwater.expressions.text import to_sql
 from headwater.language import heartbeat_function
-from headwater.language.catalog import Catalog, Derived, Entry, Function, Kind, Stream
+from headwater.language.catalog import Catalog, Derived, Entry, Function, Kind, Stream, Target
 from headwater.language.consistency import Consistency
+from headwater.language.durations import shown_duration
 from headwater.language.emission import Emission
 from headwater.language.functions.registry import SCALARS, SPECIAL_FORMS
 from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS
@@ -24,6 +25,7 @@ from headwater.model.types import sql_name
 
 SHOW_STREAMS = "SHOW STREAMS"
 SHOW_QUERIES = "SHOW QUERIES"
+SHOW_SINKS = "SHOW SINKS"
 """The titles of their answers."""
 
 
@@ -107,6 +109,20 @@ def show_tables(catalog: Catalog, like: str | None, kinds: tuple[Kind, ...] = (K
     rows = [(s.name, s.kind.value, _declared(s), ", ".join(s.key), _origin(s)) for s in _sorted(catalog, kinds, like)]
     title = "SHOW VIEWS" if kinds == (Kind.VIEW,) else "SHOW TABLES"
     return Answer(title, ("name", "kind", "columns", "key", "source"), tuple(rows))
+
+
+def show_sinks(catalog: Catalog, like: str | None) -> Answer:
+    sinks = [s for s in _sorted(catalog, (Kind.SINK,), like) if isinstance(s, Derived) and s.target is not None]
+    rows = [
+        (s.name, _columns(s.fields), str(s.target), _interval(s.target), ", ".join(sorted(s.uses)))
+        for s in sinks
+        if s.target is not None
+    ]
+    return Answer(SHOW_SINKS, ("sink", "columns", "to", "every", "uses"), tuple(rows))
+
+
+def _interval(target: Target) -> str:
+    return shown_duration(target.every, unit=True) if target.every else "tick"
 
 
 def show_queries(queries: Iterable[ShownQuery], like: str | None) -> Answer:

@@ -75,7 +75,7 @@ def replay(
 
     They are the same for any number of shards and any executor; one that is not this process needs a folder for the state.
     """
-    queries = [script.result] if script.result else list(script.streams)
+    queries = list(script.selects or script.streams)
     if not queries and not script.answers:
         raise no_query(script)
     schemas = script.catalog.sources() | _put_aside(script, queries)

@@ -118,7 +118,7 @@ class MemorySink(Sink):
         return Result(self._rows(self._summed(valid)).select(list(self.output.schema.names)), spark=self.spark)
 
     def history(self) -> Result:
-        """When each row held, as far as it is kept: maximal intervals ``_start``, ``_end`` (NULL: no end), a row a copy."""
+        """When each row held, as far as it is kept: maximal intervals ``_start``, ``_end`` (or NULL), one row per copy."""
         delta = self._all()
         return Result(self._rows(History.of(delta.schema, [delta]).delta()), spark=self.spark)
 

@@ -13,10 +13,12 @@ from headwater.expressions.nodes import Call
 from headwater.expressions.rewrite import can_fail, is_call
 from headwater.expressions.types import common_type
 from headwater.language.expressions import ExpressionBinder
-from headwater.language.parsing.syntax import RelationToStream
+from headwater.language.parsing.syntax import ArrayRows, RelationToStream
 from headwater.language.predicates import compared
 from headwater.language.relations.from_items import Environment, ItemBinder
 from headwater.language.relations.joins import conjuncts, filtered, join, with_columns
+from headwater.language.relations.temporal_joins import TemporalJoin
+from headwater.language.relations.unnesting import bind_array, one_row, unnested
 from headwater.language.scope import Bound, Column, Item, NameSource, Relation, Scope, rename
 from headwater.language.subqueries.free_names import is_correlated, refused
 from headwater.language.text import error_on
@@ -70,13 +72,17 @@ class FromClause:
             else:
                 groups[-1][1].append(node)
         for start, joined in groups:
-            self._parts.extend(self._group(start, joined))
+            if version := start.args.get("as_of"):
+                hint = "Write it after the table that is joined: FROM b JOIN p FOR SYSTEM_TIME AS OF b.ts ON …"
+                raise self.error(version, "SYNTAX", "FOR SYSTEM_TIME AS OF needs a stream left of it", hint=hint)
+            group = self._group(start, joined)  # which may take what is there into it
+            self._parts.extend(group)
         self._check_aliases([first, *(node.this for node in joins)])
 
     def _check_aliases(self, nodes: Sequence[exp.Expr]) -> None:
         seen: set[str] = set()
         for alias in (n.args.get("alias") for n in nodes):
-            if alias is None:
+            if alias is None or not alias.name:
                 continue
             if alias.name.casefold() in seen:
                 message = f'FROM has more than one "{alias.name}"'
@@ -96,15 +102,23 @@ class FromClause:
         return _is_fragile(predicate, self._parts)
 
     def _group(self, start: exp.Expr, joins: Sequence[exp.Join]) -> list[Relation]:
-        parts = self._parenthesised(start)
+        parts = self._beside([], start) if isinstance(start, ArrayRows) else self._parenthesised(start)
         nested = start.args.get("joins") or []
         pending, early = len(self._predicates), len(self.deferred)
         for node in [*nested, *joins]:
+            if isinstance(node.this, ArrayRows):
+                parts = self._beside(parts, node.this, outer=self._is_outer(node))
+                pending = min(pending, len(self._predicates))
+                scope = self._scope(tuple(i for p in parts for i in p.items))
+                self._predicates.extend(self._conditions(scope, node.args.get("on"), inner=True))
+                continue
             kind = self._kind(node)
             ours, deferred = len(self._predicates), len(self.deferred)
             right = self._parenthesised(node.this)
             using, natural = node.args.get("using") or [], node.args.get("method") == "NATURAL"
             on = node.args.get("on")
+            if node.args.get("method") == "ASOF" or node.this.args.get("as_of"):
+                right, on = self._temporal(node, parts, right)
             if kind == JoinKind.INNER and not using and not natural:
                 parts = [*parts, *right]
                 scope = self._scope(tuple(i for p in parts for i in p.items))
@@ -128,6 +142,49 @@ class FromClause:
             scope = self._scope(left_part.items + right_part.items)
             parts = [join(left_part, right_part, kind, self._conditions(scope, on), self.names)]
         return parts
+
+    # -- arrays -----------------------------------------------------------------------------------------------------
+
+    def _beside(self, parts: list[Relation], node: ArrayRows, *, outer: bool = False) -> list[Relation]:
+        """The parts with the rows of an array, which may be of any item before it; they stay in their order."""
+        text, visible = self.environment.text, [*self._parts, *parts]
+        array = bind_array(node, self._scope(tuple(i for p in visible for i in p.items)))
+        owners = [part for part in visible if array.columns & _columns(part)]
+        if not owners:
+            return [*parts, unnested(text, node, one_row(), array, self.names, outer=outer)]
+        if owners == visible[-1:]:
+            (parts or self._parts).pop()
+            return [*parts, unnested(text, node, owners[0], array, self.names, outer=outer)]
+        whole = self._joined(visible, self._predicates)
+        self._parts, self._predicates = [], []
+        return [unnested(text, node, whole, array, self.names, outer=outer)]
+
+    def _is_outer(self, node: exp.Join) -> bool:
+        """LEFT JOIN … ON TRUE keeps rows without items."""
+        kind, on = self._kind(node), node.args.get("on")
+        if kind not in (JoinKind.INNER, JoinKind.LEFT) or node.args.get("using") or node.args.get("method"):
+            hint = "Write CROSS JOIN UNNEST(…), or LEFT JOIN UNNEST(…) ON TRUE."
+            raise self.error(
+                node.this, "UNSUPPORTED", "the rows of an array can be joined to those before it only", hint=hint
+            )
+        if kind == JoinKind.LEFT and not (isinstance(on, exp.Boolean) and on.this):
+            hint = "Write ON TRUE, and the condition in WHERE; or unnest in a sub-query, and join that."
+            raise self.error(on or node.this, "UNSUPPORTED", "LEFT JOIN UNNEST needs ON TRUE", hint=hint)
+        return kind == JoinKind.LEFT
+
+    def _temporal(
+        self, node: exp.Join, left: Sequence[Relation], right: Sequence[Relation]
+    ) -> tuple[list[Relation], exp.Expr | None]:
+        """The right side and ON of a join that says of which instant that is."""
+        if len(right) != 1:
+            raise self.error(node, "UNSUPPORTED", "the right side must be one stream or table", hint="Write a SELECT.")
+        join, version = TemporalJoin(self.environment, left, right[0]), node.this.args.get("as_of")
+        if version is not None:
+            join.check_version(version, node.args.get("on"))
+        if node.args.get("method") != "ASOF":
+            return list(right), node.args.get("on")
+        found, on = join.last_rows(node, self.names)
+        return [found], on
 
     def _scope(self, items: tuple[Item, ...]) -> Scope:
         return Scope(self.environment.text, items, self.environment.outer)
@@ -176,12 +233,17 @@ class FromClause:
         return refused(self.environment.text, column, "In ON of an outer join only its two sides can be compared.")
 
     def _kind(self, node: exp.Join) -> JoinKind:
-        if node.args.get("method") not in (None, "NATURAL"):
-            raise self.error(node, "UNSUPPORTED", f"{node.args['method']} JOIN is not supported", hint="Write ON.")
+        method = node.args.get("method")
+        if method not in (None, "NATURAL", "ASOF"):
+            raise self.error(node, "UNSUPPORTED", f"{method} JOIN is not supported", hint="Write ON.")
         words = str(node.args.get("side") or ""), str(node.args.get("kind") or "")
         if words not in _JOIN_KINDS:
             raise self.error(node, "UNSUPPORTED", f"{' '.join(filter(None, words))} JOIN is not supported")
-        return _JOIN_KINDS[words]
+        kind, asof, version = _JOIN_KINDS[words], method == "ASOF", node.this.args.get("as_of")
+        if (asof or version is not None) and kind not in (JoinKind.INNER, JoinKind.LEFT):
+            what = "an ASOF JOIN" if asof else "a join FOR SYSTEM_TIME AS OF"
+            raise self.error(version or node, "UNSUPPORTED", f"{what} is an inner or a LEFT JOIN")
+        return kind
 
     def _common_columns(self, node: exp.Join, left: Relation, right: Relation) -> list[exp.Expr]:
         """NATURAL JOIN: USING of all names that both sides have."""
