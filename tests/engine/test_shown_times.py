@@ -101,7 +101,7 @@ def test_the_last_instant_of_a_second_is_told_by_the_next_second(capsys: pytest.
         assert "[2026-01-01 12:00:05 -1µs, 2026-01-01 12:00:10 -1µs)" in printed
         assert printed.count("final before 2026-01-01 12:00:20 -1µs") == 2
         shown = [engine.sql(f"SHOW {what}") for what in ("QUERIES", "STREAMS", "HEARTBEATS")]
-        shown += [repr(engine.progress()), repr(run.progress), engine.sql("EXPLAIN HEARTBEAT query")]
+        shown += [str(engine.progress()), str(run.progress), engine.sql("EXPLAIN HEARTBEAT query")]
         with pytest.raises(hw.StreamError, match="it comes too late, at 2026-01-01 12:00:00") as late:
             engine.push("bid", [{"item": 1, "ts": noon}])
         assert "Everything before 2026-01-01 12:00:17 is final" in str(late.value)
