@@ -21,7 +21,7 @@ CREATE STREAM opening (item INT, seller STRING, reserve DECIMAL(10,2), opened BI
 
 
 def outline(plan: n.Plan, depth: int = 0) -> str:
-    """One line a node, inputs indented below it."""
+    """One line per node, inputs indented below it."""
     lines = [f"{'  ' * depth}{_line(plan)}".rstrip(), *(outline(child, depth + 1) for child in plan.inputs)]
     return "\n".join(lines)
 

@@ -15,12 +15,12 @@ import duckdb
 import pyarrow as pa
 import sqlglot
 from query_outputs import Output, output_of
-from query_translation import break_ties, changes_of_result, no_row_of_nothing, tolerate, unwrap
-from query_windows import Elements, content, hops, instants, longest, quoted, refresh, sessions, tumbled
+from query_translation import break_ties, changes_of_result, no_row_of_nothing, rows_of_array, tolerate, unwrap
+from query_windows import Elements, content, cumulated, hops, instants, longest, quoted, refresh, sessions, tumbled
 from sqlglot import exp
 
 from headwater.language.parsing.statements import parse_script
-from headwater.language.parsing.syntax import CreateStream, RelationToStream, SelectStatement, TableFunction
+from headwater.language.parsing.syntax import ArrayRows, CreateStream, RelationToStream, SelectStatement, TableFunction
 from headwater.model.history import History
 
 AT = "getvariable('instant')"
@@ -158,6 +158,9 @@ class Snapshots:
                 item.replace(self._reference(item, ctes, arrivals if own else None))
         if arrivals and not query.expressions[0].is_star:
             query.set("expressions", [*query.expressions, *map(exp.column, arrivals)])
+        for rows in list(query.find_all(ArrayRows)):
+            if not rows_of_array(rows):
+                raise NotJudgedError("the columns of an array have no names, or stand beside a star")
         for join in query.find_all(exp.Join):
             if join.args.get("kind") == "COMMA":
                 join.set("kind", None)
@@ -222,6 +225,9 @@ class Snapshots:
             by = [column.name for column in arguments["partition"].expressions] if arguments.get("partition") else []
             return sessions(elements, instants(arguments["gap"]), by, at, timed=timed)
         size = instants(arguments["size"])
+        if item.this.name == "CUMULATE":
+            offset = instants(arguments["offset"]) if arguments.get("offset") else 0
+            return cumulated(elements, size, instants(arguments["step"]), offset, at, timed=timed)
         slide = instants(arguments["slide"]) if arguments.get("slide") else size
         offset = instants(arguments["offset"]) % slide if arguments.get("offset") else 0
         return hops(elements, size, slide, offset, at, timed=timed)

@@ -67,7 +67,7 @@ PythonFunctions = Annotated[
 @app.command("replay")
 def _replay(
     script: Annotated[Path, typer.Argument(help="SQL script that declares its streams without a source.")],
-    recording: Annotated[Path, typer.Option("--input", help="Recorded elements, a JSON object a line.")],
+    recording: Annotated[Path, typer.Option("--input", help="Recorded elements, one JSON object per line.")],
     runner: Annotated[RunnerName, typer.Option("--runner", help="Where the plan runs.")] = RunnerName.INPROCESS,
     consistency: Annotated[
         Consistency | None,
@@ -146,7 +146,7 @@ def _run_replay(
 @app.command("demo")
 def _demo(
     seconds: Annotated[float, typer.Option("--seconds", min=1, help="How long it runs, after Spark has started.")] = 20,
-    rate: Annotated[int, typer.Option("--rate", min=1, help="Events a second, of all three streams.")] = 5000,
+    rate: Annotated[int, typer.Option("--rate", min=1, help="Events per second, of all three streams.")] = 5000,
     runner: Annotated[RunnerName, typer.Option("--runner", help="Where it runs.")] = RunnerName.SPARK,
 ) -> None:
     """Watch eight continuous queries over the streams of an auction house, with disorder, live in the terminal."""
@@ -206,6 +206,13 @@ def _run(
         list[str] | None,
         typer.Option("--restart-query", help="Begin this query of the checkpoint anew; may come repeatedly."),
     ] = None,
+    every: Annotated[
+        str,
+        typer.Option(
+            "--every",
+            help="At least so long between the starts of two ticks: 500ms, 1s, '1 minute'. 0: none is put off.",
+        ),
+    ] = "0",
     verbose: Annotated[bool, typer.Option("--verbose", help="Say every ten seconds how it goes.")] = False,
     python_functions: PythonFunctions = True,
 ) -> None:
@@ -234,6 +241,7 @@ def _run(
         master=master,
         drop=tuple(drop or ()),
         restart=tuple(restart_query or ()),
+        every=every,
         verbose=verbose,
         python_functions=python_functions,
     )
@@ -259,6 +267,23 @@ def _state(
 
     try:
         typer.echo(state_text(checkpoint, form.value))
+    except HeadwaterError as problem:
+        _fail(str(problem))
+
+
+@app.command("compact")
+def _compact(
+    folders: Annotated[
+        list[str], typer.Argument(help="Folders of Parquet answers, or Delta tables; they may be in use.")
+    ],
+) -> None:
+    """Make few files of many small ones, in folders that sinks write into. No row is lost or there twice afterwards."""
+    from headwater.cli.compact import compact
+    from headwater.errors import HeadwaterError
+
+    try:
+        for folder in folders:
+            typer.echo(compact(folder))
     except HeadwaterError as problem:
         _fail(str(problem))
 

@@ -13,7 +13,7 @@ from headwater.errors import InputError, SqlError
 from headwater.language.boundedness import check_bounded
 from headwater.language.catalog import Catalog, Derived, Entry, Function, Kind, Stream
 from headwater.language.consistency import STRONG, Consistency, bind_consistency
-from headwater.language.declarations import Declaration, check_references, late_stream
+from headwater.language.declarations import Declaration, bind_target, check_references, late_stream
 from headwater.language.emission import bind_emission
 from headwater.language.functions.user_functions import bind_function, functions_of
 from headwater.language.heartbeat_function import check_time, with_heartbeats
@@ -201,7 +201,7 @@ class _ScriptBinder(OfText):
         self._references[entry.name.casefold()] = references
         if isinstance(entry, Derived) and not entry.is_constant:
             self.named[entry.name.casefold()] = Query.of(
-                entry.name, entry.plan, entry.consistency, entry.emission, entry.uses
+                entry.name, entry.plan, entry.consistency, entry.emission, entry.uses, entry.target
             )
 
     def _derived(self, node: CreateStream, declaration: Declaration) -> Derived:
@@ -215,8 +215,8 @@ class _ScriptBinder(OfText):
         unbounded = tuple({id(u.window): u for u in binder.unbounded}.values())
         consistency = self._consistency(node, plan)
         emission = bind_emission(self.text, node.args.get("emission"), consistency, self._times(plan))
-        uses = frozenset(binder.uses)
-        return Derived(name, plan, fields, uses, unbounded, declaration.kind, (), consistency, emission)
+        uses, target = frozenset(binder.uses), bind_target(self.text, node)
+        return Derived(name, plan, fields, uses, unbounded, declaration.kind, (), consistency, emission, target)
 
     def _stays(self, node: CreateStream | CreateFunction, existing: Entry | Function) -> bool:
         """Does what has the name stay? With OR REPLACE it may go, unless something depends on it."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -17,12 +18,13 @@ from sqlglot.tokens import Token, TokenType
 
 from headwater.errors import HeadwaterError, SqlError
 from headwater.expressions.aggregates import BY_SQL_NAME
+from headwater.language.parsing.json_parsing import json_call
 from headwater.language.parsing.syntax import Duration
 from headwater.language.text import error_at, quoted_name_hint
 
 _NUMBER_AND_UNIT = re.compile(r"\s*([-+]?[\d.]+)\s+([A-Za-z]+)\s*")
 _AFTER_A_LENGTH = frozenset({"SLIDE", "INTERNAL"})
-_SEPARATED = tuple(name.upper() for name, aggregate in BY_SQL_NAME.items() if aggregate.separated)
+_SEPARATED = tuple(name.upper() for name, aggregate in BY_SQL_NAME.items() if aggregate.form == "list")
 BROKEN_PARSER_HINT = "Uninstall the compiled parser: pip uninstall sqlglotc"
 
 
@@ -42,11 +44,12 @@ class BaseParser(Spark.Parser):
 
     STRICT_CAST = True
     ADD_JOIN_ON_TRUE = False
+    FUNC_TOKENS: ClassVar[set[TokenType]] = {*Spark.Parser.FUNC_TOKENS, TokenType.SESSION}
     FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {}
     FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
         name: Spark.Parser.FUNCTION_PARSERS[name]
         for name in ("CAST", "TRY_CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM", *_SEPARATED)
-    }
+    } | {name: partial(json_call, name=name) for name in ("JSON_VALUE", "JSON_QUERY", "JSON_EXISTS")}
     NO_PAREN_FUNCTIONS: ClassVar[dict[TokenType, Any]] = {}
     NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
         "ANY": Spark.Parser.NO_PAREN_FUNCTION_PARSERS["ANY"],
@@ -73,7 +76,7 @@ class BaseParser(Spark.Parser):
         token, called = self._curr, self._next.token_type == TokenType.L_PAREN
         result = super()._parse_function_call(*args, **options)
         inner = result
-        while isinstance(inner, (exp.Filter, exp.Window, exp.WithinGroup)):
+        while isinstance(inner, (exp.Filter, exp.Window, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)):
             inner = inner.this
         if isinstance(inner, exp.Func) and called and "name" not in inner.meta:
             inner.meta["name"] = token.text

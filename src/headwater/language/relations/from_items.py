@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pyarrow as pa
 from attrs import define, evolve, field
@@ -57,6 +58,8 @@ class Environment:
     """The plans that have a PRIMARY KEY."""
     outer: Scope | None = None
     """What is in sight around the query, for a sub-query."""
+    subquery: Callable[..., Any] | None = None
+    """Binds a sub-query of an expression (``values.BindSubquery``)."""
     stamped: bool = False
     """Do the rows carry the instant of their arrival?"""
 

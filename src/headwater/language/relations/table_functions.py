@@ -1,4 +1,4 @@
-"""TUMBLE, HOP and SESSION: rows with the ends of their window as two more columns."""
+"""TUMBLE, HOP, CUMULATE and SESSION: rows with the ends of their window as two more columns."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ import pyarrow as pa
 from attrs import evolve
 from sqlglot import exp
 
-from headwater.algebra.nodes import HopWindow, Istream, Plan, SessionWindow
+from headwater.algebra.nodes import Filter, HopWindow, Istream, Plan, SessionWindow, Stamp
 from headwater.algebra.properties import RowTimes, row_times
+from headwater.expressions import nodes
+from headwater.expressions.nodes import Call, Expression
 from headwater.language.catalog import Stream
 from headwater.language.notices import Notice
 from headwater.language.parsing.syntax import TableFunction
+from headwater.language.predicates import test
 from headwater.language.relations.windows import instants, partition_column, shift
-from headwater.language.scope import Bound, Column, Item, NameSource, Scope
+from headwater.language.scope import Bound, Column, Item, NameSource, Scope, project, reference
 from headwater.language.text import error_on
 from headwater.language.types import shown
 
@@ -46,9 +49,57 @@ def apply_table_function(around: Around, node: TableFunction, item: Item, plan: 
     if partition is not None:
         hint = f"A row's window does not depend on others in {name}; GROUP BY the columns."
         raise error_on(text, partition, "UNSUPPORTED", "PARTITION BY can be used in SESSION only", hint=hint)
+    if name == "CUMULATE":
+        lengths = (node.args.get(key) for key in ("size", "step", "offset"))
+        windows = _accumulating(text, *lengths, times=around.times(plan))
+        return _with_ends(item, ends), accumulated(plan, *windows, ends)
     lengths = (node.args.get(key) for key in ("size", "slide", "offset"))
     size, slide, offset = hop(text, *lengths, times=around.times(plan))
     return _with_ends(item, ends), HopWindow(plan, size, slide, offset, start.name, end.name, type_)
+
+
+def _accumulating(
+    text: str, size: exp.Expr | None, step: exp.Expr | None, offset: exp.Expr | None, *, times: Sequence[Stream]
+) -> tuple[int, int, int]:
+    """Size, step and offset in instants."""
+    assert size is not None
+    assert step is not None
+    length = instants(text, size, "the size of a window", times, "{}")
+    every = instants(text, step, "the step of a window", times, "{}")
+    if length % every:
+        hint = "For example: CUMULATE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' HOUR, INTERVAL '1' DAY)."
+        raise error_on(text, size, "WINDOW_SIZE", "the size of CUMULATE must be a multiple of its step", hint=hint)
+    if offset is None:
+        return length, every, 0
+    return length, every, shift(text, offset, "the offset of a window", times, "{}") % length
+
+
+def accumulated(plan: Plan, size: int, step: int, offset: int, ends: tuple[Column, Column]) -> Plan:
+    """CUMULATE: hopping windows, of which a row keeps those that end before its window of full size does.
+
+    With B the last multiple of the size at or before t, the row at t is in [B, B + step), [B, B + 2 step), …, [B, B + size)
+    as far as they contain it: in the hopping windows that end by B + size.
+    """
+    start, end = ends
+    instant = NameSource([*plan.schema.names, start.name, end.name]).unique("instant")
+    hopping = HopWindow(Stamp(plan, instant), size, step, offset % step, start.name, end.name, start.type)
+    at, until = nodes.Column(instant, pa.int64()), nodes.Column(end.name, end.type)
+    past = _whole("pmod", _whole("-", at, _number(offset)), _number(size))  # since B
+    begin = _whole("-", at, past)
+    timed = pa.types.is_timestamp(end.type)
+    ended = Call("unix_micros", (until,), pa.int64()) if timed else until
+    within = test("<=", ended, _whole("+", begin, _number(size)))
+    shown = Call("timestamp_micros", (begin,), start.type) if timed else begin
+    kept = [(f.name, shown if f.name == start.name else reference(f)) for f in hopping.schema if f.name != instant]
+    return project(Filter(hopping, within), kept)
+
+
+def _number(value: int) -> Expression:
+    return nodes.Literal(str(value), pa.int64())
+
+
+def _whole(name: str, left: Expression, right: Expression) -> Expression:
+    return Call(name, (left, right), pa.int64())
 
 
 def hop(
