@@ -97,10 +97,13 @@ class QueryBinder(OfText):
 
     def instant_notices(self, plan: Plan) -> list[Notice]:
         """What to know of rows that live one instant; of a stream that is a query it was said when that was defined."""
-        used = (self.catalog.get(name) for name in self.uses)
-        told = {node for entry in used if isinstance(entry, Derived) for node in entry.plan.walk()}
+        used = [entry for name in self.uses if isinstance(entry := self.catalog.get(name), Derived)]
         time = self._environment.time_column
-        return one_instant(plan, self.bare, time_column=time, meant=self.meant, known=told.__contains__)
+
+        def is_told(node: Plan) -> bool:
+            return any(node in entry.plan.walk() for entry in used)
+
+        return one_instant(plan, self.bare, time_column=time, meant=self.meant, known=is_told)
 
     def bind(self, node: exp.Expr, correlation: Correlation | None = None) -> Output:
         """The plan of a query; its columns have the names that the user sees.
