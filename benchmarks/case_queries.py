@@ -103,5 +103,9 @@ SELECT auction, price, unnest(range(low::BIGINT, high::BIGINT)) * {PERIOD} AS t 
 
 PIECES = f"SELECT auction, price, ts + unnest(range(0, {WINDOW // PIECE})) * {PIECE} AS t FROM bid"
 
+OVER = f"""
+SELECT auction, price, ts, sum(price) OVER (w ROWS UNBOUNDED PRECEDING), avg(price) OVER (w ROWS {ROWS - 1} PRECEDING),
+       lag(price) OVER w FROM bid WINDOW w AS (PARTITION BY auction ORDER BY ts, price)"""
+
 BY_START = "SELECT * FROM bid ORDER BY ts"
 BY_END = f"SELECT *, ts + {WINDOW} AS until FROM bid ORDER BY until"

@@ -34,6 +34,8 @@ from headwater.operators.waiting.block import BlockOperator
 from headwater.operators.waiting.finalize import FinalizeOperator
 from headwater.operators.waiting.settle import SettleOperator
 from headwater.operators.waiting.settle_starts import SettleStartsOperator
+from headwater.operators.windows.frame_values import FrameCall
+from headwater.operators.windows.frames import FramesOperator
 from headwater.operators.windows.row_window import RowWindowOperator
 from headwater.operators.windows.session_window import SessionWindowOperator
 
@@ -47,6 +49,11 @@ KEY = Schema.of(auction="BIGINT")
 _COUNT = Call("COUNT", "n", pa.int64())
 _SUM = Call("SUM", "total", pa.float64(), "price")
 _MAX = Call("MAX", "highest", pa.float64(), "price")
+_FRAMES = (
+    FrameCall("SUM", "total", pa.float64(), "price"),
+    FrameCall("AVG", "mean", pa.float64(), "price", first=q.ROWS - 1),
+    FrameCall("LAST_VALUE", "before", pa.float64(), "price", first=1, last=1),
+)
 
 Tick = tuple[tuple[Delta, ...], tuple[int, ...]]
 
@@ -161,6 +168,18 @@ CASES = (
     Case("block", lambda: BlockOperator(BID, ["auction"]), ("bid",), q.BY_START),
     Case("await", lambda: AwaitOperator(BID, ["auction"]), ("bid", "auction"), q.BY_START),
     Case("finalize", lambda: FinalizeOperator(BID, ["auction"]), ("bid",), None),
+    Case(
+        f"OVER: running SUM, AVG of {q.ROWS} rows, LAG",
+        lambda: FramesOperator(BID, _FRAMES, ["auction"], speculative=False),
+        ("chronon",),
+        q.OVER,
+    ),
+    Case(
+        f"OVER: running SUM, AVG of {q.ROWS} rows, LAG, speculative",
+        lambda: FramesOperator(BID, _FRAMES, ["auction"], speculative=True),
+        ("chronon",),
+        None,
+    ),
 )
 """Every stateful operator; one that only keeps what is handed over to it, or was never late, has nothing to ask DuckDB."""
 

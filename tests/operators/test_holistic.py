@@ -145,7 +145,7 @@ def ticks_of(schema: Schema, pieces) -> list[tuple[Delta, int]]:
 
 
 def checked(schema: Schema, text: str, calls: list[Call], keys=(), **form) -> list:
-    """The rows of the history, after comparing with the definition; one tick an element."""
+    """The rows of the history, after comparing with the definition; one tick per element."""
     operator = AggregateOperator([schema], keys, calls, **form)
     elements = timeline(text, schema)
     history = run(operator, ticks_of(schema, [[e] for e in elements]))

@@ -18,6 +18,7 @@ from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS
 COLUMNS: dict[str, tuple[str, pa.DataType]] = {
     **PLAIN_COLUMNS,
     "txt": ("STRING", pa.string()),  # numbers, times and truths as text
+    "js": ("STRING", pa.string()),  # JSON, and what is nearly so
     "ad": ("ARRAY<DOUBLE>", pa.list_(pa.float64())),
     "ars": ("ARRAY<STRING>", pa.list_(pa.string())),
 }
@@ -58,6 +59,38 @@ _TEXTS = [
     *["2024-02-29 12:30:15Z", "2024-02-29 12:30:15+01:00", "2024-02-29 12:30:15 UTC", "2024-02-29x", "0001-01-01"],
     *["9999-12-31 23:59:59.999999", "2024-02-29 12:30:15.123456789", "1582-10-10", "12:30", "now", "a" * 3000, "1,5"],
 ]
+_JSON = [
+    *[
+        '{"a":1,"b":"x"}',
+        '{"a":"1","b":2}',
+        '{"a":null}',
+        "{}",
+        "[]",
+        "null",
+        "5",
+        '"x"',
+        "true",
+        "",
+        " ",
+        "bad",
+        '{"a":1',
+    ],
+    *['{"a":[1,2,null],"b":{"a":3}}', '{"a":[1,"x"],"b":[{"a":1},{"a":null},null]}', '[1,2,{"a":[3]}]', '["x",null]'],
+    *['{"a":{"b":[1,2.5,"x",null,true]}}', '{"a":"é\\u00e9\\n\\"q","a b":2}', '{"b":[{"a":"x"},5]}', '{"A":1,"a":2}'],
+    *[
+        '{"a":3000000000,"b":1.5}',
+        '{"a":-7,"b":-0.25}',
+        '{"c":"2024-02-29","b":"2024-02-29T12:30:15.5Z"}',
+        '{"a":12.345}',
+    ],
+    *[
+        '{"a":true,"b":"true"}',
+        '{"a":"NaN","b":"12.5"}',
+        '{"a":"YWJj"}',
+        ' { "a" : [ ] , "b" : { } } ',
+        "[[1,2],[],[null]]",
+    ],
+]
 _REALS = [None, math.nan, -0.0, 0.0, 1.5, -math.inf, math.inf, 1e300]
 
 
@@ -67,6 +100,9 @@ def rows(count: int, seed: int = 1) -> pa.Table:
     texts = [None if rng.random() < 0.05 else rng.choice(_TEXTS) for _ in range(count)]
     texts[: len(_TEXTS)] = _TEXTS[:count]
     data = data.append_column("txt", pa.array(texts, pa.string()))
+    json = [None if rng.random() < 0.05 else rng.choice(_JSON) for _ in range(count)]
+    json[: len(_JSON)] = _JSON[:count]
+    data = data.append_column("js", pa.array(json, pa.string()))
     numbers = [None if i % 9 == 0 else [rng.choice(_REALS) for _ in range(rng.randrange(4))] for i in range(count)]
     data = data.append_column("ad", pa.array(numbers, pa.list_(pa.float64())))
     words = ["", "a", "é", None, "a,b"]

@@ -77,6 +77,11 @@ def _letters(ours: Any, theirs: Any, refused: str) -> bool:
     return isinstance(ours, str) and isinstance(theirs, str) and not (ours.isascii() and theirs.isascii())
 
 
+def _null_for_empty(ours: Any, theirs: Any, refused: str) -> bool:
+    """A STRUCT of which every field is NULL."""
+    return ours is None and isinstance(theirs, dict) and not any(v is not None for v in theirs.values())
+
+
 @frozen
 class Difference:
     calls: str
@@ -93,7 +98,7 @@ class Difference:
 
 
 _TEXT_OF_REAL = r"AS STRING\)|AS DECIMAL|\|\||^concat|^elt|^array_join"
-_TIME_OF_TEXT = r"^(to_date|to_timestamp|unix_timestamp|to_unix_timestamp)\("
+_TIME_OF_TEXT = r"^(to_date|to_timestamp|to_timestamp_ltz|unix_timestamp|to_unix_timestamp)\("
 _FAR = r"TIMESTAMP|DATE|^timestamp|^date|^from_unixtime|^trunc|^last_day|^to_|^unix_|^add_months|^make_|INTERVAL|^days?"
 
 _REGULAR = (
@@ -224,6 +229,20 @@ DIFFERENCES: list[Difference] = [
         "0.0 and -0.0 are equal",
     ),
     Difference(
+        r"^from_json\(",
+        _null_for_empty,
+        "`from_json` of text that is no JSON, or `null`, as a STRUCT",
+        "NULL",
+        "one can ask for it: `IS NULL`; Spark gives a STRUCT of NULLs",
+    ),
+    Difference(
+        r"^get_json_object\(",
+        lambda ours, theirs, refused: ours is None and theirs == "null",
+        "`get_json_object` of an item or a whole text that is `null`",
+        "NULL, like a field",
+        "Spark gives the text `null`",
+    ),
+    Difference(
         r"^(substr|substring|left|right|overlay|locate)\(.*, (i|d)\b",
         lambda ours, theirs, refused: True,
         "places and lengths of text near the ends of `INT`",
@@ -232,7 +251,7 @@ DIFFERENCES: list[Difference] = [
     ),
 ]
 
-OURS_ALONE = {"iif"}
+OURS_ALONE = {"from_unixtime_ms", "iif", "json_exists", "json_query", "json_value"}
 TYPES_DIFFER = re.compile(r"/|^try_divide|wide \*|\* wide")
 
 

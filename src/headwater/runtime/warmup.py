@@ -50,12 +50,24 @@ def _plans(left: n.Source, right: n.Source) -> dict[str, n.Plan]:
         "hops": n.HopWindow(left, 4, 2),
         "slices": _over_slices(left, key),
         "sessions": n.SessionWindow(left, 2, (key,)),
+        "frames": n.Frames(left, _frame_calls(left), (key,)),
         "top": n.TopK(window, (n.SortKey("x"),), 1, partition=(key,)),
         "numbers": n.TopK(window, (n.SortKey("x", descending=True),), rank="number"),
     }
     plans |= {kind.name: n.SetOperation(window, n.TimeWindow(right, 10), kind) for kind in n.SetKind}
     plans |= {kind.value: n.Join(window, n.TimeWindow(right, 10), kind, ((key, other),)) for kind in n.JoinKind}
     return plans
+
+
+def _frame_calls(source: n.Source) -> tuple[n.FrameCall, ...]:
+    """Functions of all kinds over frames of all kinds."""
+    calls = []
+    for first in (2, INFINITY):
+        for function in ("COUNT", "SUM", "VAR_SAMP", "MIN", "LAST_VALUE"):
+            type_ = pa.int64() if function == "COUNT" else pa.float64()
+            calls.append(n.FrameCall(function, f"{function} {first}", type_, "x", first=first))
+        calls.append(n.FrameCall("SUM", f"whole {first}", pa.int64(), "i", first=first, peers=first == INFINITY))
+    return tuple(calls)
 
 
 def _over_slices(source: n.Source, key: str) -> n.Plan:

@@ -23,8 +23,10 @@ from headwater.errors import InputError, StateError
 from headwater.model.delta import Delta
 from headwater.model.wider_types import holds_all_of
 from headwater.sinks.base import Guarantee, Output, Sink, Staged, Stager
+from headwater.sinks.compaction import GRACE, check_compactable, compact_folder, repair
 from headwater.sinks.file_formats import FileFormat, ParquetFormat
 from headwater.sinks.folder import Folder, split_place
+from headwater.sinks.joining import SMALL, join_files
 from headwater.sinks.parts import missing
 from headwater.sinks.spark_files import as_delivered, write_parquet
 from headwater.sinks.tables import arrow_schema, check_names, to_table
@@ -60,8 +62,11 @@ class FileSink(Sink):
 
     guarantee = Guarantee.EXACTLY_ONCE
 
-    def __init__(self, place: str | os.PathLike[str], format_: FileFormat) -> None:
-        self.folder, self.format = Folder(place), format_
+    def __init__(self, place: str | os.PathLike[str], format_: FileFormat, *, compact: int = 0) -> None:
+        """``compact``: when there are more small files than so many, they become one; 0: never."""
+        self.folder, self.format, self.compact = Folder(place), format_, compact
+        self.grace, self._uncounted = GRACE, 0
+        """So many files have come since those that are there were counted."""
         self.takes_frames = isinstance(format_, ParquetFormat)  # Spark's way to write values as texts is not ours
         self.last_tick = -1
 
@@ -74,6 +79,10 @@ class FileSink(Sink):
             self.last_tick = self._checked(self.folder.read(RECORD).to_pybytes())
         else:
             self._claim()
+        if self.compact:
+            check_compactable(self.folder)
+        repair(self.folder)
+        self._uncounted = self.compact
         self._clean(self.last_tick)
 
     def stager(self) -> Stager:
@@ -93,11 +102,17 @@ class FileSink(Sink):
 
     def deliver(self, tick: int, parts: Sequence[Staged], frontier: int) -> None:
         if tick > self.last_tick:
+            if self.every:
+                parts = self._joined(tick, parts)
             for number, part in enumerate(parts):
                 self._deliver_part(part, f"tick-{tick:08d}-{number:04d}{self.format.extension}")
             self._write_record(tick, frontier)
             self.last_tick = tick
+            self._uncounted += len(parts)
         self._clean(tick)
+        if self.compact and self._uncounted > self.compact:
+            compact_folder(self.folder, most=self.compact, grace=self.grace)
+            self._uncounted = 0
 
     def describe(self) -> dict[str, Any]:
         return {"sink": self.format.name, "path": str(self.folder), "delivery": str(self.guarantee)}
@@ -110,6 +125,20 @@ class FileSink(Sink):
         if not self.folder.exists(f"{STAGED}/{staged}"):
             raise missing(part.path)
         self.folder.move(f"{STAGED}/{staged}", name)
+
+    def _joined(self, tick: int, parts: Sequence[Staged]) -> list[Staged]:
+        """The small ones as one file, which comes first, and the others as they are."""
+        names = [split_place(part.path or "")[1] for part in parts]
+        sizes = (self.folder / STAGED).sizes(names)
+        # One that is gone was large: an earlier delivery has moved it. Small ones stay until all is in place.
+        small = [name for name, size in zip(names, sizes, strict=True) if 0 <= size < SMALL]
+        large = [part for part, size in zip(parts, sizes, strict=True) if not 0 <= size < SMALL]
+        if len(small) <= 1:
+            return list(parts)
+        joined = f"tick-{tick:08d}-joined-{uuid.uuid4().hex}{self.format.extension}"
+        if not self.folder.exists(f"tick-{tick:08d}-0000{self.format.extension}"):  # else it is there already
+            join_files(self.folder / STAGED, small, joined, self.format)
+        return [Staged(sum(part.rows for part in parts), path=f"{self.folder / STAGED}/{joined}"), *large]
 
     def _clean(self, tick: int) -> None:
         """Delete what was staged for this tick and before but not delivered: attempts that failed, or came second."""

@@ -23,6 +23,7 @@ from headwater.algebra.nodes import (
     Distinct,
     Dstream,
     Filter,
+    Frames,
     FromPositiveNegative,
     Granularity,
     HopWindow,
@@ -44,6 +45,7 @@ from headwater.algebra.nodes import (
     TopK,
     ToPositiveNegative,
     Union,
+    Unnest,
 )
 from headwater.expressions.duckdb import to_duckdb
 from headwater.expressions.printing import quoted
@@ -52,7 +54,7 @@ from headwater.model.delta import Delta
 from headwater.model.functions import UserFunction
 from headwater.model.history import History
 from headwater.model.time import INFINITY
-from headwater.testing.oracle_text import call_text, duckdb_type, part_text, sort_text
+from headwater.testing.oracle_text import call_text, duckdb_type, framed_call, part_text, sort_text
 from headwater.testing.shape import extent, grows_for_ever, sources
 
 Inputs = Mapping[str, Delta]
@@ -169,7 +171,7 @@ class _Query:
         return "WITH " + ",\n".join(self._parts)
 
     def add(self, plan: Plan) -> str:
-        """The name of the node's table of rows, one a copy and instant."""
+        """The name of the node's table of rows, one per copy and instant."""
         if plan not in self._names:
             below = [self.add(child) for child in plan.inputs]
             body = self._sql(plan, *below)
@@ -210,6 +212,18 @@ class _Query:
     def _(self, plan: Union, *below: str) -> str:
         pairs = zip(plan.inputs, below, strict=True)
         return " UNION ALL ".join(_renamed(child, plan, table) for child, table in pairs)
+
+    @_sql.register
+    def _(self, plan: Unnest, below: str) -> str:
+        array = quoted(plan.array)
+        pairs = [(array, plan.item)]
+        if plan.place is not None:
+            pairs.append((f"range(1, len({array}) + 1)", plan.place))
+        if plan.outer:
+            pairs = [(f"CASE WHEN len({array}) > 0 THEN {listed} ELSE [NULL] END", name) for listed, name in pairs]
+        made = [f"unnest({listed}) AS {quoted(name)}" for listed, name in pairs]
+        kept = [name for name in plan.input.schema.names if name != plan.array]
+        return f"SELECT {', '.join(['_t', *_quoted(kept), *made])} FROM {below}"
 
     @_sql.register
     def _(self, plan: Distinct, below: str) -> str:
@@ -285,6 +299,13 @@ class _Query:
             f"SELECT m._t, {_columns(plan)} FROM ({tops}) m JOIN ({numbered}) n"
             f" ON m._g = n._g AND n._k > m._top - {plan.rows} AND n._k <= m._top"
         )
+
+    @_sql.register
+    def _(self, plan: Frames, below: str) -> str:
+        group = ", ".join([f"_t // {self.stride}", *_quoted(plan.partition)])
+        order = ", ".join(["_t", *(f"{sort_text(quoted(f.name), f.type)} ASC NULLS FIRST" for f in plan.input.schema)])
+        values = [f"{framed_call(c, group, order)} AS {quoted(c.output)}" for c in plan.calls]
+        return f"SELECT _t, {', '.join([_columns(plan.input), *values])} FROM {below}"
 
     @_sql.register
     def _(self, plan: TopK, below: str) -> str:

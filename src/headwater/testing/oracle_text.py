@@ -1,12 +1,13 @@
-"""What DuckDB is asked by the oracle: aggregates, values to sort by, types."""
+"""What DuckDB is asked by the oracle: aggregates, frames, values to sort by, types."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
-from headwater.algebra.nodes import AggregateCall
+from headwater.algebra.nodes import AggregateCall, FrameCall
 from headwater.expressions.printing import quoted
 from headwater.model.schema import Schema
+from headwater.model.time import INFINITY
 from headwater.model.types import string_literal
 
 _TYPES = {
@@ -97,3 +98,25 @@ def _ordered_list(call: AggregateCall, x: str, type_: pa.DataType, where: str) -
     if not call.distinct:
         return text
     return f"list_filter({text}, lambda e, i: i = 1 OR e IS DISTINCT FROM ({text})[i - 1])"
+
+
+def framed_call(call: FrameCall, group: str, order: str) -> str:
+    """One function over a frame, as DuckDB has it; a frame that goes on to peers is one by the instant."""
+    argument = "*" if call.argument is None else quoted(call.argument)
+    number = f", {call.nth}" if call.nth else ""
+    taken = f" FILTER (WHERE {quoted(call.filter)})" if call.filter else ""
+    text = f"{call.function.lower()}({argument}{number}){taken} OVER"
+    first = "UNBOUNDED" if call.first == INFINITY else call.first
+    so_far = f"(PARTITION BY {group} ORDER BY _t RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
+    whole = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
+    if not call.peers:
+        window = f"ROWS BETWEEN {first} PRECEDING AND {call.last} PRECEDING"
+        text = f"{text} (PARTITION BY {group} ORDER BY {order} {window})"
+    elif call.function == "LAST_VALUE":
+        text = f"{text} (PARTITION BY {group}, _t ORDER BY {order} {whole})"
+    elif call.function == "NTH_VALUE":
+        found = f"{text} (PARTITION BY {group} ORDER BY {order} {whole})"
+        text = f"CASE WHEN count(*) OVER {so_far} >= {call.nth} THEN {found} END"
+    else:
+        text = f"{text} {so_far}"
+    return f"CAST({text} AS {duckdb_type(call.type)})"

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 import pyarrow as pa
+from attrs import evolve
 
 from headwater.algebra.nodes import (
+    FRAME_AGGREGATES,
     Aggregate,
     AggregateCall,
     Coalesce,
@@ -14,6 +16,8 @@ from headwater.algebra.nodes import (
     Distinct,
     Dstream,
     Filter,
+    FrameCall,
+    Frames,
     Granularity,
     HopWindow,
     Istream,
@@ -33,6 +37,7 @@ from headwater.algebra.nodes import (
     TimeWindow,
     TopK,
     Union,
+    Unnest,
 )
 from headwater.expressions.aggregates import AGGREGATES, packed
 from headwater.expressions.nodes import Call, Cast, Column, Expression, Literal
@@ -204,6 +209,9 @@ def _functions_of(type_: pa.DataType) -> list[tuple[str, pa.DataType]]:
     return [(f, t) for f, t in found if t is not None and not (type_ == DECIMAL and pa.types.is_floating(t))]
 
 
+FRAMED = tuple(name for name in FRAME_AGGREGATES if AGGREGATES[name].exact)
+"""The aggregates that frames take, of which the same is true."""
+
 EXACT = tuple(name for name, aggregate in AGGREGATES.items() if aggregate.exact)
 """The aggregates for the inside of a plan: their values are the same to the last bit in every order of arithmetic."""
 
@@ -250,6 +258,24 @@ def row_window(choices: Choices, plan: Plan) -> RowWindow:
     return RowWindow(plan, choices.pick([1, 2, 3, 5]), choices.pick([1, 1, 2, 3]), tuple(partition))
 
 
+def frames(choices: Choices, plan: Plan, functions: Sequence[str] | None = None) -> Frames:
+    """Up to three functions of rows before each row; values of single rows among them."""
+    partition = choices.pick([plan.schema.names[:1], (), plan.schema.names[-1:], plan.schema.names[:2]])
+    calls = []
+    for i in range(choices.integer(1, 3)):
+        made = call(choices, plan.schema, fresh(f"f{i}", plan.schema.names), FRAMED if functions is None else functions)
+        first, last = choices.pick([(1, 0), (3, 0), (INFINITY, 0), (2, 1), (4, 2), (1, 1), (0, 0), (INFINITY, 1)])
+        framed = FrameCall(made.function, made.output, made.type, made.argument, made.filter, first, last)
+        if choices.chance(35):
+            field = choices.pick(plan.schema.fields)
+            nth = choices.pick([1, 0, 2, 3])
+            name = "NTH_VALUE" if nth else "LAST_VALUE"
+            framed = FrameCall(name, made.output, field.type, field.name, None, first, last, nth=nth)
+        peers = first == INFINITY and not last and choices.chance(50)
+        calls.append(evolve(framed, peers=peers))
+    return Frames(plan, tuple(calls), tuple(partition))
+
+
 def top_k(choices: Choices, plan: Plan, *, limit: int | None = None, ranked: bool | None = None) -> TopK:
     """The first rows in an order of up to two columns, perhaps a partition, perhaps with their numbers."""
     names = plan.schema.names
@@ -273,6 +299,19 @@ def session_window(choices: Choices, plan: Plan) -> SessionWindow:
     return SessionWindow(plan, choices.pick([2, 1, 3, 5]), tuple(partition), *_window_columns(choices, plan))
 
 
+def unnest(choices: Choices, plan: Plan) -> Unnest:
+    """Of a column that is an array, or of one that is made of a column; with or without places and empty arrays."""
+    arrays = [f.name for f in plan.schema if pa.types.is_list(f.type)]
+    if not arrays:
+        field = choices.pick(plan.schema.fields)
+        items = (column(field), *([column(field)] if choices.chance(50) else []))
+        made = Call("array", items, pa.list_(field.type))
+        arrays = [fresh("items", plan.schema.names)]
+        plan = Project(plan, (*((f.name, column(f)) for f in plan.schema), (arrays[0], made)))
+    place = fresh("place", plan.schema.names) if choices.chance(40) else None
+    return Unnest(plan, choices.pick(arrays), fresh("item", plan.schema.names), place, choices.chance(40))
+
+
 def aggregate_windows(choices: Choices, plan: HopWindow | SessionWindow) -> Aggregate:
     """One row per window, or per window and value of a column."""
     keys = (*choices.pick([plan.schema.names[:1], ()]), plan.start, plan.end)
@@ -282,7 +321,7 @@ def aggregate_windows(choices: Choices, plan: HopWindow | SessionWindow) -> Aggr
 
 
 def refreshed(choices: Choices, plan: Plan) -> Sample:
-    """An aggregate over a window that slides, once a slide (Golab 3.4)."""
+    """An aggregate over a window that slides, once per slide (Golab 3.4)."""
     slide = choices.pick([2, 3, 5, 4])
     window = TimeWindow(plan, slide * choices.pick([1, 1, 2]) + choices.pick([0, 0, 1]), slide)
     return Sample(aggregate(choices, window), slide, -1)
@@ -303,12 +342,14 @@ _UNARY: list[tuple[int, Callable[[Choices, Plan], Plan]]] = [
     (3, row_window),
     (1, hop_window),
     (1, session_window),
+    (2, frames),
     (2, lambda c, p: Distinct(p)),
     (2, top_k),
     (1, lambda c, p: Granularity(p, c.pick([2, 3, 4]))),
     (1, lambda c, p: Sample(p, c.pick([2, 3, 4]), c.pick([0, -1]))),
     (1, lambda c, p: Stamp(p, fresh("instant", p.schema.names))),
     (1, lambda c, p: Split(p, c.pick([1, 2, 3]))),
+    (1, unnest),
     (1, lambda c, p: Coalesce(p, c.pick([INFINITY, 1, 2, 4]))),
     (1, lambda c, p: Istream(p)),
     (1, lambda c, p: Dstream(p)),
@@ -361,6 +402,8 @@ def crowd(plan: Plan) -> float:
         return below[0] * (20 if plan.unbounded else plan.size)
     if isinstance(plan, Constant):
         return len(plan.rows)
+    if isinstance(plan, Unnest):
+        return below[0] * 2
     if isinstance(plan, (HopWindow, SessionWindow)):
         return below[0] * (plan.size if isinstance(plan, HopWindow) else 20)
     if isinstance(plan, RowWindow):

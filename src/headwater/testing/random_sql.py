@@ -197,6 +197,8 @@ class _Maker:
 
     def _from(self, depth: int) -> _Text:
         left = self._item(depth)
+        if self.choices.chance(12):
+            return self._unnested(left)
         if not self.choices.chance(45):
             return left
         right = self._item(depth)
@@ -205,6 +207,19 @@ class _Maker:
         if kind == "CROSS JOIN":
             return _both("{0} CROSS JOIN {1}", left, right, columns=columns)
         return _both(f"{{0}} {kind} {{1}} ON {self._on(left, right)}", left, right, columns=columns)
+
+    def _unnested(self, left: _Text) -> _Text:
+        """Rows of an array that is made of columns of one type, or of nothing."""
+        c, alias = self.choices, self.alias()
+        first = c.pick(left.columns)
+        items = [first.name, *(o.name for o in left.columns if o.type == first.type and c.chance(50))]
+        array = _Text(f"array({', '.join(items)})", f"[{', '.join(items)}]")
+        array = _both(f"CASE WHEN {self._condition(left.columns)} THEN {{0}} END", array) if c.chance(60) else array
+        place = c.chance(30)
+        made = TextColumn(f"{alias}.x", first.type), *([TextColumn(f"{alias}.n", "BIGINT")] if place else [])
+        unnest = f"UNNEST({{1}}) {'WITH ORDINALITY AS ' + alias + '(x, n)' if place else 'AS ' + alias + '(x)'}"
+        joined = c.pick([f"CROSS JOIN {unnest}", f", {unnest}", f"LEFT JOIN {unnest} ON TRUE"])
+        return _both(f"{{0}} {joined}", left, array, columns=[*left.columns, *made])
 
     def _on(self, left: _Text, right: _Text) -> str:
         pairs = [(a, b) for a in left.columns for b in right.columns if a.type == b.type]

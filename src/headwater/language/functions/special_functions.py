@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pyarrow as pa
-from attrs import evolve, frozen
+from attrs import evolve
 from sqlglot import exp
 
 from headwater.expressions.casts import cast_text
@@ -18,26 +18,15 @@ from headwater.expressions.nodes import Call, Case, Literal
 from headwater.expressions.types import is_numeric, is_temporal
 from headwater.language.arithmetic import meeting, spark_operands
 from headwater.language.casts import as_date, converted
+from headwater.language.functions.json_functions import JSON_FUNCTIONS
 from headwater.language.functions.parameters import as_parameters
 from headwater.language.functions.plain_calls import Binder, not_taken, plain_call, python_call
+from headwater.language.functions.special_function import Builder, SpecialFunction, call_of, constant_text, unit_of
 from headwater.language.predicates import is_null, is_there, test
 from headwater.language.scope import Bound
-from headwater.language.text import closest
 from headwater.language.types import shown
 
-Builder = Callable[[Binder, exp.Expr, str, list[exp.Expr]], Bound]
-
-
-@frozen
-class SpecialFunction:
-    """A function that is built from its arguments as written."""
-
-    least: int
-    most: int
-    build: Builder
-
-
-# -- pieces -----------------------------------------------------------------------------------------------------------
+# -- units ----------------------------------------------------------------------------------------------------------
 
 _PARTS: tuple[tuple[str, ...], ...] = (
     ("YEAR", "Y", "YEARS", "YR", "YRS"),
@@ -69,39 +58,12 @@ _TRUNCATIONS: tuple[tuple[str, ...], ...] = (
 _ZERO = Literal("0", pa.int32())
 
 
-def _constant(binder: Binder, node: exp.Expr, what: str) -> str:
-    if not (isinstance(node, exp.Literal) and node.is_string):
-        raise binder.error(node, "WRONG_ARGUMENTS", f"{what} must be a constant string")
-    return node.name
-
-
-def _unit(binder: Binder, node: exp.Expr, function: str, units: Sequence[Sequence[str]]) -> str:
-    """The unit that a constant names, under its first name."""
-    written = node.name.upper()
-    for names in units:
-        if written in names:
-            return names[0]
-    near = closest(written, [name for names in units for name in names])
-    hint = f"Did you mean {near}?" if near else f"There are {', '.join(names[0] for names in units)}."
-    raise binder.error(node, "UNKNOWN_UNIT", f'function "{function}" has no unit "{node.name}"', hint=hint)
-
-
 def _word(binder: Binder, node: exp.Expr, function: str) -> str:
     """A unit written as a word: DATEADD(DAY, …)."""
     if not isinstance(node, exp.Column) or node.args.get("table"):
         hint = "For example: TIMESTAMPADD(DAY, 1, t)."
         raise binder.error(node, "WRONG_ARGUMENTS", f'function "{function}" begins with a unit of time', hint=hint)
-    return _unit(binder, node, function, [(name, f"{name}S") for name in (*LENGTHS, *MONTHS)])
-
-
-def _call(
-    binder: Binder, node: exp.Expr, name: str, function: str, arguments: Sequence[Bound | str], *, nullable: bool = True
-) -> Bound:
-    """A call of the function that expressions know so; ``name`` is what the query calls it. Texts are constants."""
-    given = tuple(Literal(a, pa.string()) if isinstance(a, str) else a.expression for a in arguments)
-    operands = [a for a in arguments if isinstance(a, Bound)]
-    call = Call(function, given, pa.null())
-    return binder.typed(call, node, operands, nullable=nullable, what=f'function "{name}"')
+    return unit_of(binder, node, function, [(name, f"{name}S") for name in (*LENGTHS, *MONTHS)])
 
 
 # -- parts of a time --------------------------------------------------------------------------------------------------
@@ -109,26 +71,26 @@ def _call(
 
 def part_of_time(binder: Binder, node: exp.Expr, name: str, unit: exp.Expr, value: exp.Expr) -> Bound:
     """EXTRACT(unit FROM value)."""
-    found = _unit(binder, unit, name, _PARTS)
-    return _call(binder, node, name, "date_part", [found, binder.bind(value)])
+    found = unit_of(binder, unit, name, _PARTS)
+    return call_of(binder, node, name, "date_part", [found, binder.bind(value)])
 
 
 def _date_part(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
-    _constant(binder, arguments[0], "the unit")
+    constant_text(binder, arguments[0], "the unit")
     return part_of_time(binder, node, name, *arguments)
 
 
 def _date_trunc(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
-    _constant(binder, arguments[0], "the unit")
-    unit = _unit(binder, arguments[0], name, _TRUNCATIONS)
-    return _call(binder, node, name, "date_trunc", [unit, binder.bind(arguments[1])])
+    constant_text(binder, arguments[0], "the unit")
+    unit = unit_of(binder, arguments[0], name, _TRUNCATIONS)
+    return call_of(binder, node, name, "date_trunc", [unit, binder.bind(arguments[1])])
 
 
 def _trunc(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
-    _constant(binder, arguments[1], "the unit")
+    constant_text(binder, arguments[1], "the unit")
     coarse = [names for names in _TRUNCATIONS if names[0] in ("YEAR", "QUARTER", "MONTH", "WEEK")]
-    unit = _unit(binder, arguments[1], name, coarse)
-    return _call(binder, node, name, "trunc", [as_date(binder.bind(arguments[0])), unit])
+    unit = unit_of(binder, arguments[1], name, coarse)
+    return call_of(binder, node, name, "trunc", [as_date(binder.bind(arguments[0])), unit])
 
 
 # -- arithmetic with times --------------------------------------------------------------------------------------------
@@ -139,7 +101,7 @@ def _with_unit(function: str) -> Builder:
 
     def build(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
         unit = _word(binder, arguments[0], name)
-        return _call(binder, node, name, function, [unit, *(binder.bind(a) for a in arguments[1:])])
+        return call_of(binder, node, name, function, [unit, *(binder.bind(a) for a in arguments[1:])])
 
     return build
 
@@ -152,14 +114,14 @@ def _date_add(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Exp
     if len(arguments) == 3:
         return _timestamp_add(binder, node, name, arguments)
     day, days = as_date(binder.bind(arguments[0])), binder.bind(arguments[1])
-    return _call(binder, node, name, "date_add", [day, days])
+    return call_of(binder, node, name, "date_add", [day, days])
 
 
 def _date_diff(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
     """DATEDIFF(end, start) in days; DATEDIFF(unit, start, end)."""
     if len(arguments) == 3:
         return _timestamp_diff(binder, node, name, arguments)
-    return _call(binder, node, name, "datediff", [as_date(binder.bind(a)) for a in arguments])
+    return call_of(binder, node, name, "datediff", [as_date(binder.bind(a)) for a in arguments])
 
 
 # -- patterns ---------------------------------------------------------------------------------------------------------
@@ -167,7 +129,7 @@ def _date_diff(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Ex
 
 def _pattern(binder: Binder, node: exp.Expr, *, for_reading: bool = False) -> str:
     """A pattern that both engines know."""
-    pattern = _constant(binder, node, "the pattern")
+    pattern = constant_text(binder, node, "the pattern")
     found = translated(pattern)
     if found is not None and not (for_reading and found.reading is None):
         return pattern
@@ -191,8 +153,27 @@ def _to_timestamp(binder: Binder, node: exp.Expr, name: str, arguments: list[exp
     value = _moment(binder, arguments[0], name)
     if pa.types.is_string(value.type) and len(arguments) > 1:
         pattern = _pattern(binder, arguments[1], for_reading=True)
-        return _call(binder, node, name, "to_timestamp", [value, pattern])
+        return call_of(binder, node, name, "to_timestamp", [value, pattern])
     return _read(value, pa.timestamp("us"), node)
+
+
+def _to_timestamp_ltz(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
+    """Flink's: of a number of milliseconds (3) or seconds (0) since 1970; of a number alone Spark means another than Flink.
+
+    Of text, Spark's.
+    """
+    value = binder.bind(arguments[0])
+    if not is_numeric(value.type):
+        return _to_timestamp(binder, node, name, arguments)
+    units = {"0": "timestamp_seconds", "3": "timestamp_millis"}
+    digits = arguments[1].name if len(arguments) > 1 else ""
+    if digits not in units:
+        message = f'"{name}" of a number needs 0 for seconds or 3 for milliseconds'
+        hint = (
+            f"Of milliseconds: {name}(…, 3). There are timestamp_millis, timestamp_seconds and timestamp_micros, too."
+        )
+        raise binder.error(arguments[-1], "WRONG_ARGUMENT", message, hint=hint)
+    return plain_call(binder, node, units[digits], [value])
 
 
 def _to_date(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
@@ -223,19 +204,19 @@ def _cast_to(type_: pa.DataType) -> Builder:
 def _unix_timestamp(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
     value = _moment(binder, arguments[0], name)
     if not pa.types.is_string(value.type):
-        return _call(binder, node, name, "unix_timestamp", [value])
+        return call_of(binder, node, name, "unix_timestamp", [value])
     pattern = _pattern(binder, arguments[1], for_reading=True) if len(arguments) > 1 else DEFAULT_PATTERN
-    return _call(binder, node, name, "unix_timestamp", [value, pattern])
+    return call_of(binder, node, name, "unix_timestamp", [value, pattern])
 
 
 def _from_unixtime(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
     pattern = _pattern(binder, arguments[1]) if len(arguments) > 1 else DEFAULT_PATTERN
-    return _call(binder, node, name, "from_unixtime", [binder.bind(arguments[0]), pattern])
+    return call_of(binder, node, name, "from_unixtime", [binder.bind(arguments[0]), pattern])
 
 
 def _date_format(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
     pattern = _pattern(binder, arguments[1])
-    return _call(binder, node, name, "date_format", [binder.bind(arguments[0]), pattern])
+    return call_of(binder, node, name, "date_format", [binder.bind(arguments[0]), pattern])
 
 
 # -- arithmetic -------------------------------------------------------------------------------------------------------
@@ -246,7 +227,7 @@ def _arithmetic(operator: str, function: str) -> Builder:
 
     def build(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
         operands = spark_operands(operator, [binder.bind(a) for a in arguments])
-        return _call(binder, node, name, function, operands)
+        return call_of(binder, node, name, function, operands)
 
     return build
 
@@ -331,7 +312,7 @@ def _sha2(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) 
 def _named_struct(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
     if len(arguments) % 2:
         raise binder.error(node, "WRONG_ARGUMENTS", f'function "{name}" takes pairs of a name and a value')
-    names = [_constant(binder, a, "the name of a field") for a in arguments[::2]]
+    names = [constant_text(binder, a, "the name of a field") for a in arguments[::2]]
     return _packed_struct(binder, node, name, names, arguments[1::2])
 
 
@@ -349,10 +330,11 @@ def _packed_struct(
     if len({n.casefold() for n in names}) < len(names):
         raise binder.error(node, "DUPLICATE_COLUMN", "the STRUCT has more than one field of a name")
     pairs = zip(names, [binder.bind(v) for v in values], strict=True)
-    return _call(binder, node, name, "named_struct", [part for pair in pairs for part in pair], nullable=False)
+    return call_of(binder, node, name, "named_struct", [part for pair in pairs for part in pair], nullable=False)
 
 
 SPECIAL_FUNCTIONS: dict[str, SpecialFunction] = {
+    **JSON_FUNCTIONS,
     "date": SpecialFunction(1, 1, _cast_to(pa.date32())),
     "date_add": SpecialFunction(2, 3, _date_add),
     "date_diff": SpecialFunction(2, 3, _date_diff),
@@ -386,6 +368,7 @@ SPECIAL_FUNCTIONS: dict[str, SpecialFunction] = {
     "timestampdiff": SpecialFunction(3, 3, _timestamp_diff),
     "to_date": SpecialFunction(1, 2, _to_date),
     "to_timestamp": SpecialFunction(1, 2, _to_timestamp),
+    "to_timestamp_ltz": SpecialFunction(1, 2, _to_timestamp_ltz),
     "to_unix_timestamp": SpecialFunction(1, 2, _unix_timestamp),
     "trunc": SpecialFunction(2, 2, _trunc),
     "try_divide": SpecialFunction(2, 2, _arithmetic("/", "/")),

@@ -19,17 +19,17 @@ from headwater.language.functions.registry import SCALARS, SPECIAL_FORMS, UNREPE
 from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS
 from headwater.language.parsing.syntax import CreateFunction
 from headwater.language.text import error_on
-from headwater.language.types import declared_type, shown, written_type
+from headwater.language.types import declared_type, shown, types_hint, written_type
 from headwater.model.functions import UserFunction, import_path
 from headwater.model.given_functions import find_given, give
-from headwater.model.types import TYPE_NAMES
 from headwater.operators.aggregates.user_aggregates import load_aggregate
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _OTHER_FORMS = frozenset(
     {
         *("any", "all", "some", "exists", "istream", "dstream", "rstream", "grouping", "grouping_id", "group_id"),
-        *("row_number", "rank", "dense_rank", "window", "session_window", "tumble", "hop", "session"),
+        *("row_number", "rank", "dense_rank", "lag", "lead", "nth_value"),
+        *("window", "session_window", "tumble", "hop", "session"),
         "heartbeat",
     }
 )
@@ -138,7 +138,7 @@ def _type(text: str, node: exp.Expr) -> pa.DataType:
     type_ = declared_type(node) if isinstance(node, exp.DataType) else None
     if type_ is None:
         message = f"there is no type {written_type(node)}"
-        raise error_on(text, node, "UNKNOWN_TYPE", message, hint=f"There are {TYPE_NAMES}.")
+        raise error_on(text, node, "UNKNOWN_TYPE", message, hint=types_hint(node))
     return type_
 
 

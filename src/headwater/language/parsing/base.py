@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -17,6 +18,7 @@ from sqlglot.tokens import Token, TokenType
 
 from headwater.errors import HeadwaterError, SqlError
 from headwater.expressions.aggregates import BY_SQL_NAME
+from headwater.language.parsing.json_parsing import json_call
 from headwater.language.parsing.syntax import Duration
 from headwater.language.text import error_at
 
@@ -42,11 +44,12 @@ class BaseParser(Spark.Parser):
 
     STRICT_CAST = True
     ADD_JOIN_ON_TRUE = False
+    FUNC_TOKENS: ClassVar[set[TokenType]] = {*Spark.Parser.FUNC_TOKENS, TokenType.SESSION}
     FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {}
     FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
         name: Spark.Parser.FUNCTION_PARSERS[name]
         for name in ("CAST", "TRY_CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM", *_SEPARATED)
-    }
+    } | {name: partial(json_call, name=name) for name in ("JSON_VALUE", "JSON_QUERY", "JSON_EXISTS")}
     NO_PAREN_FUNCTIONS: ClassVar[dict[TokenType, Any]] = {}
     NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
         "ANY": Spark.Parser.NO_PAREN_FUNCTION_PARSERS["ANY"],

@@ -63,7 +63,7 @@ _ONE_SUM = [kernel.COUNT, kernel.COUNT, kernel.FLOAT]  # the rows, the values, a
 
 
 class AggregateState(SweepState):
-    """Totals a group, and where an aggregate needs them the rows themselves, or those that may become the extreme."""
+    """Totals per group, and where an aggregate needs them the rows themselves, or those that may become the extreme."""
 
     layouts = (*SweepState.layouts, "kept", "staircases")
 

@@ -5,7 +5,7 @@ which is instantiated) with ``init``, ``merge`` and ``eval``, and perhaps ``inve
 
 The interface is Krämer's (11.5.7): init, merge and eval for anything given by commutative applications of a binary
 function. Python is called for every value, so such an aggregate is some hundred times slower than a built-in one; the
-vectorised form is called once a snapshot. NULLs are left out, and without any value the result is NULL. Where it has
+vectorised form is called once per snapshot. NULLs are left out, and without any value the result is NULL. Where it has
 several parameters a value is a STRUCT of them: init, merge and inverse take each by itself, a function an array for each.
 """
 
