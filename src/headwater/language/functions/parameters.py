@@ -16,7 +16,7 @@ from headwater.expressions.functions.record import Function
 from headwater.expressions.nodes import Case, Literal
 from headwater.expressions.rewrite import conjunction
 from headwater.expressions.types import common_type, is_nested, is_numeric, is_temporal
-from headwater.language.casts import converted
+from headwater.language.casts import as_time, converted
 from headwater.language.predicates import is_there
 from headwater.language.scope import Bound
 
@@ -70,6 +70,8 @@ def as_parameters(function: Function, arguments: Sequence[Bound]) -> list[Bound]
     strict = not function.of_null
     attempt = strict and any(pa.types.is_null(a.type) for a in arguments)
     for argument, kind in zip(arguments, chain(function.takes, repeat(function.further)), strict=False):
+        if kind == "only time":
+            argument = as_time(argument)
         type_ = _KINDS[kind](argument.type)
         if type_ is None:
             return None

@@ -17,7 +17,7 @@ from headwater.expressions.levenshtein import LEVENSHTEIN
 from headwater.expressions.nodes import Call, Case, Literal
 from headwater.expressions.types import is_numeric, is_temporal
 from headwater.language.arithmetic import meeting, spark_operands
-from headwater.language.casts import as_date, converted
+from headwater.language.casts import as_date, as_time, converted, with_times
 from headwater.language.functions.json_functions import JSON_FUNCTIONS
 from headwater.language.functions.parameters import as_parameters
 from headwater.language.functions.plain_calls import Binder, not_taken, plain_call, python_call
@@ -72,7 +72,7 @@ def _word(binder: Binder, node: exp.Expr, function: str) -> str:
 def part_of_time(binder: Binder, node: exp.Expr, name: str, unit: exp.Expr, value: exp.Expr) -> Bound:
     """EXTRACT(unit FROM value)."""
     found = unit_of(binder, unit, name, _PARTS)
-    return call_of(binder, node, name, "date_part", [found, binder.bind(value)])
+    return call_of(binder, node, name, "date_part", [found, as_time(binder.bind(value))])
 
 
 def _date_part(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
@@ -83,7 +83,7 @@ def _date_part(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Ex
 def _date_trunc(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
     constant_text(binder, arguments[0], "the unit")
     unit = unit_of(binder, arguments[0], name, _TRUNCATIONS)
-    return call_of(binder, node, name, "date_trunc", [unit, binder.bind(arguments[1])])
+    return call_of(binder, node, name, "date_trunc", [unit, as_time(binder.bind(arguments[1]))])
 
 
 def _trunc(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
@@ -257,7 +257,7 @@ def _null_if_zero(binder: Binder, node: exp.Expr, name: str, arguments: list[exp
 
 
 def _equal_null(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
-    sides = [binder.bind(a) for a in arguments]
+    sides = with_times([binder.bind(a) for a in arguments])
     binder.same_kind(sides, f'the arguments of "{name}"')
     left, right = (side.expression for side in meeting(sides))
     return Bound(test("<=>", left, right), False, node)
@@ -271,6 +271,7 @@ def _null_test(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Ex
 def _if(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
     """``if(condition, a, b)``; ``nvl2(x, a, b)``, where the condition is that x is there."""
     first, *results = (binder.bind(a) for a in arguments)
+    results = with_times(results)
     binder.same_kind(results, f'the arguments of "{name}"')
     results = meeting(results)
     condition = is_there(first) if name == "nvl2" else binder.boolean(first, f'the first argument of "{name}"')
