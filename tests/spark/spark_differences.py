@@ -98,7 +98,7 @@ class Difference:
 
 
 _TEXT_OF_REAL = r"AS STRING\)|AS DECIMAL|\|\||^concat|^elt|^array_join"
-_TIME_OF_TEXT = r"^(to_date|to_timestamp|unix_timestamp|to_unix_timestamp)\("
+_TIME_OF_TEXT = r"^(to_date|to_timestamp|to_timestamp_ltz|unix_timestamp|to_unix_timestamp)\("
 _FAR = r"TIMESTAMP|DATE|^timestamp|^date|^from_unixtime|^trunc|^last_day|^to_|^unix_|^add_months|^make_|INTERVAL|^days?"
 
 _REGULAR = (
@@ -165,7 +165,7 @@ DIFFERENCES: list[Difference] = [
         "Spark shortens the fraction to 6 digits instead",
     ),
     Difference(
-        r"^(a?(sin|cos|tan)h?|atan2|cbrt|cot|csc|sec|exp|ln|log|log2|log10|pow|power|degrees|radians)\(",
+        r"^(a?(sin|cos|tan)h?|atan2|cbrt|cot|csc|sec|exp|expm1|hypot|ln|log|log1p|log2|log10|pow|power|degrees|radians)\(",
         _last_digits,
         "`sin`, `exp`, `ln`, `pow` and their like",
         "may differ in the last digit",
@@ -243,6 +243,13 @@ DIFFERENCES: list[Difference] = [
         "Spark gives the text `null`",
     ),
     Difference(
+        r"^to_char\(",
+        lambda ours, theirs, refused: ours != refused,
+        "the patterns of `to_char`",
+        "PostgreSQL's: `YYYY-MM-DD HH24:MI:SS`",
+        "Spark's are those of `date_format`",
+    ),
+    Difference(
         r"^(substr|substring|left|right|overlay|locate)\(.*, (i|d)\b",
         lambda ours, theirs, refused: True,
         "places and lengths of text near the ends of `INT`",
@@ -252,6 +259,8 @@ DIFFERENCES: list[Difference] = [
 ]
 
 OURS_ALONE = {"iif", "json_exists", "json_query", "json_value"}
+OURS_ALONE |= {"date_bin", "from_unixtime_millis", "from_unixtime_ms", "regexp_match", "split_index", "strpos"}
+OURS_ALONE |= {"ends_with", "starts_with", "truncate", "week"}
 TYPES_DIFFER = re.compile(r"/|^try_divide|wide \*|\* wide")
 
 

@@ -21,9 +21,8 @@ from headwater.language.statistics_clause import bind_statistics
 from headwater.language.text import OfText, did_you_mean, error_on
 from headwater.language.time_binding import StreamReference, TimeBinder, TimeRules
 from headwater.language.time_clauses import LatePolicy, LateRows
-from headwater.language.types import declared_type, shown, written_type
+from headwater.language.types import declared_type, no_such_type, shown
 from headwater.model.schema import RESERVED, Field, Schema
-from headwater.model.types import TYPE_NAMES
 
 
 class Declaration(OfText):
@@ -131,8 +130,8 @@ class Declaration(OfText):
     def type(self, node: exp.DataType) -> pa.DataType:
         type_ = declared_type(node)
         if type_ is None:
-            message = f"there is no type {written_type(node)}"
-            raise self.error(node, "UNKNOWN_TYPE", message, hint=f"There are {TYPE_NAMES}.")
+            message, hint = no_such_type(node)
+            raise self.error(node, "UNKNOWN_TYPE", message, hint=hint)
         return type_
 
     def key(self, fields: Sequence[Field]) -> tuple[str, ...]:

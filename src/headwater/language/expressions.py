@@ -23,9 +23,9 @@ from headwater.language.row_values import written_out
 from headwater.language.scope import Bound, Scope, struct_field
 from headwater.language.subqueries.conditions import COMPARISONS, as_value
 from headwater.language.text import error_on
-from headwater.language.types import declared_type, shown, written_type
+from headwater.language.types import declared_type, no_such_type, shown
 from headwater.model.functions import UserFunction
-from headwater.model.types import INTERVAL, TYPE_NAMES
+from headwater.model.types import INTERVAL
 
 _OPERATORS: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Add: ("+", "+"),
@@ -132,6 +132,9 @@ class ExpressionBinder:
             case exp.Tuple():
                 hint = "Compare it with another one: (a, b) = (1, 2); or make a STRUCT: struct(a, b)."
                 raise self.error(node, "UNSUPPORTED", "a row is no value here", hint=hint)
+            case exp.JSONExtract() | exp.JSONExtractScalar():
+                hint = "Write json_value(js, '$.a'), or json_query(js, '$.a') for an object or an array."
+                raise self.error(node, "UNSUPPORTED", "the operators -> and ->> are not supported", hint=hint)
             case exp.Star():
                 raise self.error(node, "SYNTAX", '"*" cannot be used here')
         if type(node) in _COMPARISONS:
@@ -293,8 +296,8 @@ class ExpressionBinder:
     def _cast(self, node: exp.Cast) -> Bound:
         value, target = self.bind(node.this), declared_type(node.args["to"])
         if target is None:
-            message = f"there is no type {written_type(node.args['to'])}"
-            raise self.error(node, "UNKNOWN_TYPE", message, hint=f"There are {TYPE_NAMES}.")
+            message, hint = no_such_type(node.args["to"])
+            raise self.error(node, "UNKNOWN_TYPE", message, hint=hint)
         attempt = isinstance(node, exp.TryCast)
         what = f"{'TRY_CAST' if attempt else 'CAST'} to {shown(target)}"
         if cast_text(value.type, target) is None:
@@ -321,7 +324,10 @@ class ExpressionBinder:
         operands = [self.bind(node.this), *(self.bind(e) for e in node.expressions)]
         if not pa.types.is_list(operands[0].type):  # DuckDB would take a letter of a string
             types = " and ".join(shown(o.type) for o in operands)
-            raise self.error(node, "TYPE_MISMATCH", f'operator "[]" does not take {types}')
+            kind = operands[0].type
+            hint = "A part of JSON text: json_value(s, '$.a')." if pa.types.is_string(kind) else ""
+            hint = "Fields are read as s.name." if pa.types.is_struct(kind) else hint
+            raise self.error(node, "TYPE_MISMATCH", f'operator "[]" does not take {types}', hint=hint)
         return self.called("[]", node, operands[:2], what='operator "[]"')
 
     # -- aggregates and sub-queries ---------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 from sqlglot import exp
 
-from headwater.model.types import sql_name
+from headwater.model.types import TYPE_NAMES, sql_name
 
 _DECLARED: dict[exp.DType, pa.DataType] = {
     exp.DType.BOOLEAN: pa.bool_(),
@@ -62,3 +62,14 @@ def written_type(node: exp.Expr) -> str:
 def shown(type_: pa.DataType) -> str:
     """The type as it appears in a message."""
     return sql_name(type_)
+
+
+def no_such_type(node: exp.Expr) -> tuple[str, str]:
+    """What is said of a type that there is not, and what to write instead."""
+    hint = f"There are {TYPE_NAMES}."
+    if any(t.this == exp.DType.MAP for t in node.find_all(exp.DataType)):
+        hint = (
+            "There are no maps: write ARRAY<STRUCT<key: STRING, value: INT>>, a STRUCT if the keys are known, or STRING "
+            "with JSON, of which json_value(m, '$.key') takes a part."
+        )
+    return f"there is no type {written_type(node)}", hint

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -9,7 +10,7 @@ from attrs import evolve
 from sqlglot import exp
 
 from headwater.expressions.casts import cast_text
-from headwater.expressions.functions.datetime_patterns import translated
+from headwater.expressions.functions.datetime_patterns import from_postgres, translated
 from headwater.expressions.functions.record import MANY
 from headwater.expressions.functions.table import NAMED
 from headwater.expressions.functions.times import DEFAULT_PATTERN, LENGTHS, MONTHS
@@ -25,6 +26,7 @@ from headwater.language.functions.special_function import Builder, SpecialFuncti
 from headwater.language.predicates import is_null, is_there, test
 from headwater.language.scope import Bound
 from headwater.language.types import shown
+from headwater.model.types import INTERVAL
 
 # -- units ----------------------------------------------------------------------------------------------------------
 
@@ -200,6 +202,59 @@ def _date_format(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.
     return call_of(binder, node, name, "date_format", [binder.bind(arguments[0]), pattern])
 
 
+def _to_char(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
+    """PostgreSQL's: the same as date_format with a pattern in other letters."""
+    written = constant_text(binder, arguments[1], "the pattern")
+    pattern = from_postgres(written)
+    if pattern is None:
+        hint = (
+            "Supported are YYYY, MM, Mon, DD, HH24, HH12, MI, SS, MS, US, AM, Dy and text in double quotes; "
+            "date_format(t, 'yyyy-MM-dd HH:mm:ss') takes Spark's patterns."
+        )
+        raise binder.error(arguments[1], "UNSUPPORTED", f"the pattern '{written}' is not supported", hint=hint)
+    value = as_time(binder.bind(arguments[0]))
+    if not is_temporal(value.type):
+        hint = "CAST(x AS STRING) makes text of a number; format it with lpad(…)." if is_numeric(value.type) else ""
+        message = f'function "{name}" does not take {shown(value.type)}'
+        raise binder.error(node, "TYPE_MISMATCH", message, hint=hint)
+    return call_of(binder, node, name, "date_format", [value, pattern])
+
+
+_EPOCH_UNITS = {"0": "timestamp_seconds", "3": "timestamp_millis", "6": "timestamp_micros"}
+
+
+def _to_timestamp_ltz(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
+    """Of seconds (0) or milliseconds (3) since 1970, or of text; without the digits Flink and Spark do not agree."""
+    value = binder.bind(arguments[0])
+    if pa.types.is_string(value.type):
+        return _to_timestamp(binder, node, name, arguments)
+    digits = arguments[1] if len(arguments) > 1 else None
+    if not isinstance(digits, exp.Literal) or digits.name not in _EPOCH_UNITS:
+        hint = "Write 0 for seconds, 3 for milliseconds, 6 for microseconds: to_timestamp_ltz(n, 3)."
+        message = f'function "{name}" of a number needs a precision of 0, 3 or 6'
+        raise binder.error(digits or node, "WRONG_ARGUMENTS", message, hint=hint)
+    return plain_call(binder, node, _EPOCH_UNITS[digits.name], [value])
+
+
+def _date_bin(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
+    """``date_bin(INTERVAL '15' MINUTES, t [, origin])``."""
+    length = binder.bind(arguments[0])
+    if length.type != INTERVAL:
+        hint = "For example: date_bin(INTERVAL '15' MINUTES, t)."
+        raise binder.error(arguments[0], "TYPE_MISMATCH", f'function "{name}" begins with an INTERVAL', hint=hint)
+    return plain_call(binder, node, name, [length, *(binder.bind(a) for a in arguments[1:])])
+
+
+def _regexp_match(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
+    pattern = constant_text(binder, arguments[1], "the pattern")
+    try:
+        re.compile(pattern)
+    except re.error as problem:
+        message = f"the pattern '{pattern}' cannot be read"
+        raise binder.error(arguments[1], "WRONG_ARGUMENTS", message, detail=str(problem)) from None
+    return call_of(binder, node, name, "regexp_match", [binder.bind(arguments[0]), pattern])
+
+
 # -- arithmetic -------------------------------------------------------------------------------------------------------
 
 
@@ -319,6 +374,7 @@ SPECIAL_FUNCTIONS: dict[str, SpecialFunction] = {
     **JSON_FUNCTIONS,
     "date": SpecialFunction(1, 1, _cast_to(pa.date32())),
     "date_add": SpecialFunction(2, 3, _date_add),
+    "date_bin": SpecialFunction(2, 3, _date_bin),
     "date_diff": SpecialFunction(2, 3, _date_diff),
     "date_format": SpecialFunction(2, 2, _date_format),
     "date_part": SpecialFunction(2, 2, _date_part),
@@ -343,15 +399,20 @@ SPECIAL_FUNCTIONS: dict[str, SpecialFunction] = {
     "nvl2": SpecialFunction(3, 3, _if),
     "pmod": SpecialFunction(2, 2, _arithmetic("%", "pmod")),
     "positive": SpecialFunction(1, 1, _signed),
+    "regexp_match": SpecialFunction(2, 2, _regexp_match),
     "sha2": SpecialFunction(2, 2, _sha2),
     "struct": SpecialFunction(1, MANY, _struct),
     "timestamp": SpecialFunction(1, 1, _cast_to(pa.timestamp("us"))),
     "timestampadd": SpecialFunction(3, 3, _timestamp_add),
     "timestampdiff": SpecialFunction(3, 3, _timestamp_diff),
+    "to_char": SpecialFunction(2, 2, _to_char),
     "to_date": SpecialFunction(1, 2, _to_date),
     "to_timestamp": SpecialFunction(1, 2, _to_timestamp),
+    "to_timestamp_ltz": SpecialFunction(1, 2, _to_timestamp_ltz),
     "to_unix_timestamp": SpecialFunction(1, 2, _unix_timestamp),
     "trunc": SpecialFunction(2, 2, _trunc),
+    "try_to_date": SpecialFunction(1, 2, _to_date),
+    "try_to_timestamp": SpecialFunction(1, 2, _to_timestamp),
     "try_divide": SpecialFunction(2, 2, _arithmetic("/", "/")),
     "unix_timestamp": SpecialFunction(1, 2, _unix_timestamp),
     "zeroifnull": SpecialFunction(1, 1, _zero_if_null),

@@ -19,10 +19,9 @@ from headwater.language.functions.registry import SCALARS, SPECIAL_FORMS, UNREPE
 from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS
 from headwater.language.parsing.syntax import CreateFunction
 from headwater.language.text import error_on
-from headwater.language.types import declared_type, shown, written_type
+from headwater.language.types import declared_type, no_such_type, shown
 from headwater.model.functions import UserFunction, import_path
 from headwater.model.given_functions import find_given, give
-from headwater.model.types import TYPE_NAMES
 from headwater.operators.aggregates.user_aggregates import load_aggregate
 
 _NAME = re.compile(r"[^\W\d]\w*")
@@ -137,8 +136,8 @@ def _check_name(text: str, node: exp.Expr) -> None:
 def _type(text: str, node: exp.Expr) -> pa.DataType:
     type_ = declared_type(node) if isinstance(node, exp.DataType) else None
     if type_ is None:
-        message = f"there is no type {written_type(node)}"
-        raise error_on(text, node, "UNKNOWN_TYPE", message, hint=f"There are {TYPE_NAMES}.")
+        message, hint = no_such_type(node)
+        raise error_on(text, node, "UNKNOWN_TYPE", message, hint=hint)
     return type_
 
 
