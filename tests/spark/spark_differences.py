@@ -243,13 +243,6 @@ DIFFERENCES: list[Difference] = [
         "Spark gives the text `null`",
     ),
     Difference(
-        r"^to_char\(",
-        lambda ours, theirs, refused: ours != refused,
-        "the patterns of `to_char`",
-        "PostgreSQL's: `YYYY-MM-DD HH24:MI:SS`",
-        "Spark's are those of `date_format`",
-    ),
-    Difference(
         r"^(substr|substring|left|right|overlay|locate)\(.*, (i|d)\b",
         lambda ours, theirs, refused: True,
         "places and lengths of text near the ends of `INT`",
@@ -260,7 +253,7 @@ DIFFERENCES: list[Difference] = [
 
 OURS_ALONE = {"iif", "json_exists", "json_query", "json_value"}
 OURS_ALONE |= {"date_bin", "from_unixtime_millis", "from_unixtime_ms", "regexp_match", "split_index", "strpos"}
-OURS_ALONE |= {"ends_with", "starts_with", "truncate", "week"}
+OURS_ALONE |= {"ends_with", "starts_with", "to_char", "truncate", "week"}
 TYPES_DIFFER = re.compile(r"/|^try_divide|wide \*|\* wide")
 
 

@@ -75,7 +75,7 @@ NOT_NATIVE = {
         "regexp_replace",
         "regexp_substr",
     ),
-    *("base64", "rlike", "split", "split_index", "unbase64", "unhex"),
+    *("base64", "rlike", "split", "split_index", "to_timestamp_ltz", "unbase64", "unhex"),
     # JSON: engines differ in what they read, and in how numbers are written.
     *("from_json", "get_json_object", "json_array_length", "json_exists", "json_object_keys", "json_query"),
     *("json_value", "to_json"),
@@ -102,7 +102,6 @@ PARTLY_NATIVE = {
     "timestampdiff": ["timestampdiff(MONTH, t, t2)"],
     "to_date": ["to_date(s, 'yyyy-MM-dd')"],
     "to_timestamp": ["to_timestamp(s)"],
-    "to_timestamp_ltz": ["to_timestamp_ltz(s)"],
     "try_to_date": ["try_to_date(s, 'yyyy-MM-dd')"],
     "try_to_timestamp": ["try_to_timestamp(s)"],
     "to_unix_timestamp": ["to_unix_timestamp(s)"],
