@@ -86,21 +86,21 @@ SELECT auction, price, ts, lead(ts, {ROWS}) OVER (PARTITION BY auction ORDER BY 
 
 CASES = (
     Case(
-        "COUNT + SUM a key, strong",
+        "COUNT + SUM per key, strong",
         lambda: AggregateOperator([BID], ["auction"], [_COUNT, _SUM], revisable=False),
         ("bid",),
         _MOVING_SUM,
         6.5,
     ),
     Case(
-        "COUNT + SUM + MAX a key, strong",
+        "COUNT + SUM + MAX per key, strong",
         lambda: AggregateOperator([BID], ["auction"], [_COUNT, _SUM, _MAX], revisable=False),
         ("bid",),
         _MOVING_MAX,
         4.5,
     ),
     Case(
-        "COUNT + SUM a key, speculative",
+        "COUNT + SUM per key, speculative",
         lambda: AggregateOperator([BID], ["auction"], [_COUNT, _SUM], speculative=True),
         ("bid",),
         None,
@@ -116,7 +116,7 @@ CASES = (
     Case("DISTINCT", lambda: CountSweepOperator(KEY, "distinct"), ("key",), _DISTINCT, 7.0),
     Case("EXCEPT ALL", lambda: CountSweepOperator(KEY, "except all"), ("auction key", "key"), _EXCEPT, 7.0),
     Case(
-        f"last {ROWS} rows a key",
+        f"last {ROWS} rows per key",
         lambda: RowWindowOperator(BID, ROWS, partition=["auction"], speculative=False),
         ("chronon",),
         _LAST_ROWS,

@@ -6,23 +6,28 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from attrs import evolve
 
 from headwater.backends.explain import explain
 from headwater.backends.local import LocalBackend
 from headwater.clock.wall import VirtualClock, WallClock
 from headwater.created_functions import CreatesFunctions
 from headwater.errors import HeadwaterError, InputError
-from headwater.language.catalog import Stream
+from headwater.language.catalog import Kind, Stream
 from headwater.language.introspection import Answer, Explain
+from headwater.language.notices import Notice, show_notices
 from headwater.language.script import Query as BoundQuery
 from headwater.language.script import Script
+from headwater.model.durations import wall_time_in
 from headwater.optimizer.plan_query import plan_query
+from headwater.public import public, public_methods
 from headwater.query import Query, Run
 from headwater.query import Script as QueryScript
-from headwater.result import Result
+from headwater.result import Result, Text
 from headwater.runs import Runs
 from headwater.runtime.core import Core
 from headwater.runtime.inputs import Inputs
@@ -40,6 +45,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+@public
 def connect(
     master: str | None = None,
     *,
@@ -52,6 +58,7 @@ def connect(
     keep: int = 3,
     sync: bool = False,
     clock: WallClock | None = None,
+    every: str | float | timedelta = 0,
     python_functions: bool = True,
 ) -> Engine:
     """An engine: on local Spark, on a cluster, on a session of yours, or in this process alone.
@@ -78,6 +85,9 @@ def connect(
         Wait for the disk at every commit: survives a loss of power, not only of the process.
     clock
         The wall clock to go by; the system's if nothing is said. ``VirtualClock`` is moved by hand.
+    every
+        At least so long are the starts of two ticks apart: ``"1 second"``, a number of seconds, or a timedelta. Rows that
+        come meanwhile are one tick. 0: a tick begins as soon as there are rows.
     python_functions
         May SQL run Python by CREATE FUNCTION? False: for texts of people who must not; no statement switches it on again.
     """
@@ -86,11 +96,15 @@ def connect(
     for what, given, least, most in (("shards", shards, 1, MOST_SHARDS), ("keep", keep, 1, 10**6)):
         if given is not None and not least <= given <= most:
             raise InputError("OUT_OF_RANGE", f"{what} cannot be {given}", hint=f"It is from {least:,} to {most:,}.")
+    shared: dict[str, Any] = {
+        "every": wall_time_in(every, what="the tick interval"),
+        "python_functions": python_functions,
+    }
     kept: dict[str, Any] = {"checkpoint": checkpoint, "keep": keep, "sync": sync, "wall": clock}
     if runner == "inprocess":
         backend = LocalBackend()
         core = Core(shards=shards or 1, executor=backend.executor, durable=checkpoint is not None, **kept)
-        return Engine(core, backend, python_functions=python_functions)
+        return Engine(core, backend, **shared)
     from headwater.backends.spark.backend import SparkBackend
     from headwater.backends.spark.session import open_session
 
@@ -101,30 +115,38 @@ def connect(
     except BaseException:
         session.stop()
         raise
-    return Engine(core, backend, python_functions=python_functions)
+    return Engine(core, backend, **shared)
 
 
+@public_methods
 class Engine(CreatesFunctions):
     """Streams, queries, and the dataflow that runs them. Close it when done, or use it in a ``with`` statement."""
 
-    def __init__(self, core: Core, backend: LocalBackend, *, python_functions: bool = True) -> None:
+    def __init__(self, core: Core, backend: LocalBackend, *, every: int = 0, python_functions: bool = True) -> None:
         self._core, self._backend = core, backend
-        self._inputs = Inputs(core, backend)
+        self._inputs = Inputs(core, backend, every=every)
         self._runs = Runs(core, self._inputs, backend)
         self._statements = Statements(core, self._inputs, self._runs, python_functions=python_functions)
         self._loop, self._closed, self._lock = self._inputs.loop, False, threading.RLock()
+        self._told: set[Notice] = set()
+        """Notices of queries that have started: they are about streams, and would be the same for each."""
         if isinstance(core.wall, VirtualClock):
             core.wall.subscribe(self._loop.wake)
 
     # -- declaring ---------------------------------------------------------------------------------------------------
 
     def sql(self, text: str, *, name: str | None = None) -> Any:
-        """Run statements. A SELECT or CREATE STREAM … AS gives a ``Query``; SHOW, DESCRIBE and EXPLAIN give text.
+        """Run statements. A SELECT, CREATE STREAM … AS or CREATE SINK gives a ``Query``, which is to be started; SHOW,
+        DESCRIBE and EXPLAIN give text that shows itself as a table (``rows()`` has its rows).
 
         Of several statements the last one's result is returned; other statements have none. A mistake changes nothing.
+        Notices are shown as Python's warnings of the category ``HeadwaterNotice``.
         """
         with self._lock:
             script = self._statements.run(text, Path.cwd(), drop=self.drop)
+            if len(script.selects) > 1:
+                script = evolve(script, notices=(*script.notices, _one_of(len(script.selects))))
+            show_notices(script.notices)
             made: BoundQuery | None = script.result or (script.named[-1] if script.named else None)
             if made is not None:
                 return self._query(made, script, name)
@@ -134,6 +156,7 @@ class Engine(CreatesFunctions):
         """Run the statements of a script and give all of its queries, to be started. Its paths begin in the folder."""
         with self._lock:
             script = self._statements.run(text, Path(folder).absolute(), drop=self.drop)
+            show_notices(script.notices)
             answers = tuple(self._answer_text(answer, script.settings) for answer in script.answers)
             return QueryScript(tuple(self._query(q, script) for q in script.queries), answers, script.notices)
 
@@ -152,9 +175,10 @@ class Engine(CreatesFunctions):
     ) -> None:
         """Make a streaming DataFrame a stream, ordered by one of its columns.
 
-        ``disorder``: how much older than the newest a row may be (``"2 seconds"``, or a plain number for a numeric time;
-        None: that is learned from the rows); ``partition``: a column whose values have a clock each; ``malformed``:
-        ``"fail"`` or ``"divert"``; ``changes``: how rows tell of changes, ``"headwater"`` or ``"debezium"``, with a ``key``;
+        ``time``: that column, or what the time is computed as, as in ORDERED BY (``"timestamp_millis(ts)"``); ``disorder``:
+        how much older than the newest a row may be (``"2 seconds"``, or a plain number for a numeric time; None: that is
+        learned from the rows); ``partition``: a column whose values have a clock each; ``malformed``: ``"fail"`` or
+        ``"divert"``; ``changes``: how rows tell of changes, ``"headwater"`` or ``"debezium"``, with a ``key``;
         ``statistics``: what is known of the rows, as in SQL (``{"rate": 5000, "distinct(auction)": 20000}``).
         """
         from headwater.sources.dataframe import DataFrameSource, declared
@@ -198,6 +222,7 @@ class Engine(CreatesFunctions):
         table = as_table(rows, entry.brought, entry.optional)
         with self._lock:
             delivery = self._inputs.pushed(entry, table, promise=promise, check=not wait)
+        delivery.urgent = wait
         self._loop.start()
         self._loop.submit(delivery)
         if wait:
@@ -213,10 +238,15 @@ class Engine(CreatesFunctions):
         if sink is None:
             from headwater.sinks import memory
 
-            sink = memory()
+            sink = memory() if query.make_sink is None else query.make_sink()
         with self._lock:
             run = self._runs.start(query, sink, self._statements.catalog, name)
         self._loop.start()
+        show_notices(notice for notice in run.notices if notice not in self._told)
+        self._told |= set(run.notices)
+        self._statements.started.add(query.defined_by)
+        if not query.plan.streams:  # its answer needs no rows: it is there when this returns
+            self._loop.settle()
         return run
 
     def drop(self, name: str) -> None:
@@ -236,6 +266,7 @@ class Engine(CreatesFunctions):
         ``progress`` shows a bar on standard error meanwhile.
         """
         self._check_open()
+        show_notices(self._statements.not_started())
         self._loop.start()
         bar = ProgressBar(self._core.picture, self._inputs.expected_rows()) if progress else nullcontext()
         with bar:
@@ -244,10 +275,13 @@ class Engine(CreatesFunctions):
             if end_streams:
                 with self._loop.held():
                     self._core.tick(ended=self._inputs.read())
+            with self._loop.held():
+                self._core.queries.deliver_together()
 
     def wait(self, seconds: float | None = None) -> None:
         """Let everything run for so long, or for ever. Raises what stops it: a source or a tick that failed."""
         self._check_open()
+        show_notices(self._statements.not_started())
         self._loop.start()
         end = None if seconds is None else time.monotonic() + seconds
         while end is None or time.monotonic() < end:
@@ -269,8 +303,8 @@ class Engine(CreatesFunctions):
 
     @property
     def finite(self) -> bool:
-        """Will all sources that are read end by themselves?"""
-        return self._inputs.finite
+        """Will all sources that are read end by themselves? Queries over constants alone read none."""
+        return self._inputs.finite or (bool(self._runs.by_name) and not any(r.query.plan.streams for r in self._runs))
 
     @property
     def awaited(self) -> tuple[str, ...]:
@@ -288,10 +322,13 @@ class Engine(CreatesFunctions):
             if self._closed:
                 return
             self._closed = True
+        self._loop.finish_pushed()
         self._loop.stop()  # first: the tick that runs is finished, and what it covers is committed
         self._inputs.stop()
-        self._core.close()
-        self._backend.close()
+        try:
+            self._core.close(deliver=self._loop.error is None)
+        finally:
+            self._backend.close()
 
     def __enter__(self) -> Engine:
         return self
@@ -299,23 +336,30 @@ class Engine(CreatesFunctions):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def explain(self, request: Explain, settings: Settings) -> str:
+    def explain(self, request: Explain, settings: Settings) -> Text:
         """The text that answers an EXPLAIN, as this engine would run it; see ``Query.explain``."""
         known = self._runs.known_statistics(request, self._statements.catalog)
         plan = plan_query(request.plan, settings, statistics=known).plan
         streams = self._backend.native_streams(self._inputs, plan)
-        return explain(request, settings, statistics=known, streams=streams, clock=self._core.times.clock)
+        return Text(explain(request, settings, statistics=known, streams=streams, clock=self._core.times.clock))
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
     def _query(self, bound: BoundQuery, script: Script, name: str | None = None) -> Query:
         """A SELECT without a name gets one when it starts."""
-        bare = bound is script.result
+        bare = any(bound is select for select in script.selects)
         known = (bound.plan, bound.consistency, script.settings, script.notices, self, bound.emission)
         defined_by, named = None if bare else bound.name, name is not None or not bare
-        return Query(name or bound.name, *known, uses=bound.uses, defined_by=defined_by, named=named)
+        sink = None if bound.target is None else self._statements.sink_maker(bound.name)
+        return Query(name or bound.name, *known, uses=bound.uses, defined_by=defined_by, named=named, make_sink=sink)
 
-    def _answer_text(self, answer: Answer | Explain, settings: Settings) -> str:
+    def __repr__(self) -> str:
+        streams = len(self._statements.catalog.names(Kind.STREAM, Kind.TABLE))
+        running = sum(run.running for run in self._runs)
+        state = "closed" if self._closed else f"{running} of {len(list(self._runs))} queries run"
+        return f"<Engine {self._backend}: {streams} streams and tables, {state}>"
+
+    def _answer_text(self, answer: Answer | Explain, settings: Settings) -> Text:
         return self.explain(answer, settings) if isinstance(answer, Explain) else self._statements.shown(answer)
 
     def _check_open(self) -> None:
@@ -331,3 +375,9 @@ class Engine(CreatesFunctions):
                 f"nothing runs until the queries of the checkpoint are started again: {names}",
                 hint=f'Start them under their names, or give them up: engine.drop("{awaited[0]}").',
             )
+
+
+def _one_of(many: int) -> Notice:
+    """For a text with several SELECTs where one query is returned."""
+    message = f"of {many} SELECTs, engine.sql returns the last one; the others do not run"
+    return Notice("SEVERAL_QUERIES", message, "engine.script(text).queries has all of them, to be started.")

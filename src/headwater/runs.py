@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator
 from itertools import chain, count
 
@@ -25,8 +24,6 @@ from headwater.runtime.inputs import Inputs
 from headwater.runtime.known_statistics import known_statistics
 from headwater.runtime.when_shown import notices_of_form
 from headwater.sinks.base import Output, Sink
-
-log = logging.getLogger("headwater")
 
 
 class Runs:
@@ -60,8 +57,6 @@ class Runs:
         rules, together = self._core.times.clock.rules, self._core.deployment.together
         slow = notices_of_query(rules, plan.streams, together=together)
         run.notices = (*slow, *notices_of_form(plan, output))
-        for notice in run.notices:
-            log.info('query "%s": %s', name, notice)
         return run
 
     def drop(self, name: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 STREAM = "CREATE STREAM s (x STRING, n INT);"
 LINE = {"stream": "s", "kind": "insert", "at": 1, "row": {"x": "a", "n": 1}}
@@ -91,3 +92,12 @@ def test_a_relation_is_replayed_with_its_intervals_and_adjustments(replay: Calla
     ]
     (line,) = replay(script, lines, "--history").lines
     assert (line["start"], line["end"]) == (1, 5)
+
+
+def test_explain_shows_every_select_and_says_notices(command: Callable, tmp_path: Path):
+    script = tmp_path / "script.sql"
+    script.write_text(f"{STREAM} SELECT x FROM s; SELECT COUNT(*) AS n FROM s [RANGE UNBOUNDED];")
+    outcome = command("explain", script)
+    assert outcome.status == 0
+    assert [line for line in outcome.out.splitlines() if line.startswith("query")] == ["query_1:", "query:"]
+    assert outcome.err.startswith('notice: UNBOUNDED_STATE: an aggregate keeps state of stream "s" for ever\n')

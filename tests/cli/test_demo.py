@@ -51,7 +51,7 @@ def test_the_example_asks_the_same_queries():
 def test_it_runs_and_sums_up(command: Callable):
     outcome = command("demo", "--seconds", "3", "--rate", "500", "--runner", "inprocess")
     assert (outcome.status, outcome.err) == (0, "")
-    assert outcome.out.startswith("Eight continuous queries over 500 events a second")
+    assert outcome.out.startswith("Eight continuous queries over 500 events per second")
     for name in QUERIES:
         assert re.search(rf"^  {name} +[\d,]+ rows out", outcome.out, re.MULTILINE), name
         assert f"│ {name} " in outcome.out

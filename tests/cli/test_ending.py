@@ -70,7 +70,7 @@ def test_a_second_interrupt_ends_a_command_at_once(tmp_path: Path):
 UNCLOSED = """
 import headwater as hw
 engine = hw.connect(runner="inprocess")
-engine.sql("CREATE STREAM s (x BIGINT, at INT) ORDERED BY at")
+engine.sql("CREATE STREAM s (x BIGINT, at INT) ORDERED BY at IN ORDER TIMEOUT 1 SECOND")
 run = engine.sql("SELECT x * 2 AS y FROM s WHERE x > 0").start()
 engine.push("s", [{"x": 1, "at": 1}])
 """
@@ -100,7 +100,7 @@ def test_many_engines_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     for _ in range(20):
         with hw.connect(runner="inprocess") as engine:
-            engine.sql("CREATE STREAM s (x BIGINT, at INT) ORDERED BY at")
+            engine.sql("CREATE STREAM s (x BIGINT, at INT) ORDERED BY at IN ORDER TIMEOUT 1 SECOND")
             engine.sql("SELECT SUM(x) AS y FROM s WINDOW(RANGE 5)").start()
             engine.push("s", [{"x": 1, "at": 1}])
     assert not list(tmp_path.iterdir())

@@ -499,3 +499,9 @@ def test_columns_are_found_without_regard_to_case(replay: Callable):
     wrong = replay(script, [{"stream": "s", "kind": "insert", "at": 1, "row": {"userid": 1, "USERID": 2}}])
     assert wrong.status == 2
     assert wrong.err.startswith('AMBIGUOUS_COLUMN: line 1: stream "s": column "userId" may be any of userid, USERID')
+
+
+def test_every_select_of_a_script_runs(replay: Callable):
+    script = "CREATE STREAM s (x INT); SELECT x FROM s; SELECT x + 1 AS y FROM s;"
+    outcome = replay(script, [{"stream": "s", "kind": "insert", "at": 1, "row": {"x": 5}}], "--history")
+    assert [(line["stream"], line["row"]) for line in outcome.lines] == [("query", {"y": 6}), ("query_1", {"x": 5})]

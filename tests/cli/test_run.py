@@ -61,15 +61,23 @@ def rows(table: pa.Table) -> list[dict]:
 # -- where answers go -------------------------------------------------------------------------------------------------
 
 
-def test_every_named_query_and_the_last_select_run_and_print_lines(script: Callable, run: Callable):
+def test_every_named_query_and_every_select_run_and_print_lines(script: Callable, run: Callable):
     outcome = run(script(COUNTS, "SELECT 1 AS one FROM bid;", DEAR))
     assert outcome.status == 0
-    found = {name: [] for name in ("counts", "query")}
+    found = {name: [] for name in ("counts", "query_1", "query")}
     for line in outcome.lines:
         found[line.pop("_query")].append(line)
     assert sorted(found["counts"], key=str) == COUNTED
     assert sorted(found["query"], key=lambda r: r["_start"]) == DEAREST
-    assert outcome.err == "3 rows in; out: counts 4, query 2\n"
+    assert [line["one"] for line in found["query_1"]] == [1, 1, 1]
+    assert outcome.err == "3 rows in; out: counts 4, query_1 3, query 2\n"
+
+
+def test_a_query_without_streams_is_answered_and_ends(tmp_path: Path, run: Callable):
+    (tmp_path / "one.sql").write_text("SELECT 1 + 1 AS x")
+    outcome = run(tmp_path / "one.sql")
+    assert outcome.lines == [{"_query": "query", "x": 2, "_start": "1970-01-01T00:00:00", "_end": None}]
+    assert outcome.err == "0 rows in; out: query 1\n"
 
 
 @pytest.mark.parametrize("form", ["parquet", "csv", "json"])

@@ -243,3 +243,31 @@ def test_a_compiled_sqlglot_is_refused():
 
 def test_comments_and_empty_statements_are_nothing():
     assert bind_script(f"-- first\n;{BID} /* second */;; ; -- last").catalog.names() == ["bid"]
+
+
+def test_every_select_has_a_name_of_its_own():
+    script = bind_script(BID + "SELECT item FROM bid; SELECT price FROM bid; SELECT * FROM bid;")
+    assert [(q.name, q.plan.schema.names) for q in script.queries] == [
+        ("query_1", ("item",)),
+        ("query_2", ("price",)),
+        ("query", ("item", "price")),
+    ]
+    assert script.result is script.queries[-1]
+
+
+def test_names_of_selects_are_none_that_are_given():
+    script = bind_script(
+        BID + "SELECT item FROM bid; CREATE STREAM Query_1 AS SELECT price FROM bid; SELECT 1 FROM bid;"
+    )
+    assert [q.name for q in script.queries] == ["Query_1", "query_2", "query"]
+
+
+def test_questions_see_the_selects_so_far():
+    text = (
+        "SELECT item FROM bid; DESCRIBE query; SELECT price FROM bid; SHOW QUERIES; DESCRIBE query_1; DESCRIBE query;"
+    )
+    first, shown, earlier, last = bind_script(BID + text).answers
+    assert [row[0] for row in first.rows] == ["item"]
+    assert [row[0] for row in shown.rows] == ["query_1", "query"]
+    assert [row[0] for row in earlier.rows] == ["item"]
+    assert [row[0] for row in last.rows] == ["price"]

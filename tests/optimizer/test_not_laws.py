@@ -32,6 +32,18 @@ NOT_LAWS: dict[str, tuple[str, str]] = {
         f'window range 4\n  semi join on "k" = "k"\n    {S}\n    {T}',
         f'semi join on "k" = "k"\n  window range 4\n    {S}\n  window range 4\n    {T}',
     ),
+    "ω_w(S1 − S2) = ω_w(S1) − ω_w(S2)": (
+        f'window range 4\n  except all\n    project "k"\n      {S}\n    project "k"\n      {T}',
+        f'except all\n  window range 4\n    project "k"\n      {S}\n  window range 4\n    project "k"\n      {T}',
+    ),
+    "ω_w(γ_g(S)) = γ_g(ω_w(S))": (
+        f'window range 4\n  aggregate by "k": COUNT(*) as "n" BIGINT\n    {S}',
+        f'aggregate by "k": COUNT(*) as "n" BIGINT\n  window range 4\n    {S}',
+    ),
+    "ω_w(α(S)) = α(ω_w(S))": (
+        f'window range 4\n  aggregate: MAX("v") as "m" INT\n    {S}',
+        f'aggregate: MAX("v") as "m" INT\n  window range 4\n    {S}',
+    ),
     "ω_w(ω_v(S)) = ω_{w+v−1}(S)": (
         f"window range 2\n  window range 3\n    {S}",
         f"window range 4\n  {S}",

@@ -75,7 +75,7 @@ NOT_NATIVE = {
         "regexp_replace",
         "regexp_substr",
     ),
-    *("base64", "rlike", "split", "split_index", "to_timestamp_ltz", "unbase64", "unhex"),
+    *("base64", "rlike", "split", "split_index", "unbase64", "unhex"),
     # JSON: engines differ in what they read, and in how numbers are written.
     *("from_json", "get_json_object", "json_array_length", "json_exists", "json_object_keys", "json_query"),
     *("json_value", "to_json"),
@@ -102,6 +102,7 @@ PARTLY_NATIVE = {
     "timestampdiff": ["timestampdiff(MONTH, t, t2)"],
     "to_date": ["to_date(s, 'yyyy-MM-dd')"],
     "to_timestamp": ["to_timestamp(s)"],
+    "to_timestamp_ltz": ["to_timestamp_ltz(s)"],
     "try_to_date": ["try_to_date(s, 'yyyy-MM-dd')"],
     "try_to_timestamp": ["try_to_timestamp(s)"],
     "to_unix_timestamp": ["to_unix_timestamp(s)"],
@@ -200,7 +201,7 @@ def test_the_session_must_be_in_utc_and_refuse_what_overflows(spark: SparkSessio
 
 @frozen
 class Answer:
-    """What DuckDB computes: a value a row, except where it refuses the row."""
+    """What DuckDB computes: one value per row, except where it refuses the row."""
 
     values: pa.Array
     fine: np.ndarray
@@ -228,7 +229,7 @@ def answered(scalar: Expression, data: pa.Table) -> Answer:
 
 
 def refused_apart(sql: str, data: pa.Table) -> list[pa.Array | None]:
-    """A value a row, None where DuckDB refuses it. TRY does not catch every refusal: what it lets through is halved."""
+    """One value per row, None where DuckDB refuses it. TRY does not catch every refusal: what it lets through is halved."""
     try:
         tried = computed(f"TRY({{'v': {sql}}})", data)
     except duckdb.Error:

@@ -28,7 +28,7 @@ def run(console: Console, *, seconds: float, rate: int, runner: str) -> None:
     """Start everything, show it for so long, and leave nothing behind; Ctrl-C ends it earlier."""
     where = "on local Spark" if runner == "spark" else "in this process"
     console.print(
-        f"Eight continuous queries over {rate:,} events a second of an auction house (NEXMark), {where}, "
+        f"Eight continuous queries over {rate:,} events per second of an auction house (NEXMark), {where}, "
         f"for {seconds:g} seconds.",
         highlight=False,
         soft_wrap=True,

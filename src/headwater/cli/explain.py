@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from headwater.backends.explain import shown
 from headwater.language.catalog import Stream
 from headwater.language.introspection import Explain, ExplainFormat, ExplainLevel
 from headwater.language.script import Script, no_query
 from headwater.optimizer.optimize import rules
-from headwater.runtime.replay import load_script
 
 
-def script_text(path: Path, level: str, form: str, *, verbose: bool, python_functions: bool = True) -> str:
+def script_text(script: Script, level: str, form: str, *, verbose: bool) -> str:
     """The answers to the script's questions; or else its queries explained, each under its name if there are several."""
-    script = load_script(path, python_functions=python_functions)
     if script.answers:
         return "\n\n".join(shown(answer, script.settings) for answer in script.answers)
     requests = _requests(script, ExplainLevel(level), ExplainFormat(form), verbose=verbose)
@@ -24,7 +20,7 @@ def script_text(path: Path, level: str, form: str, *, verbose: bool, python_func
 
 
 def _requests(script: Script, level: ExplainLevel, form: ExplainFormat, *, verbose: bool) -> list[Explain]:
-    queries = [script.result] if script.result else list(script.named)
+    queries = list(script.selects or script.named)
     if not queries:
         raise no_query(script)
     streams = tuple(entry for entry in script.catalog if isinstance(entry, Stream))

@@ -67,7 +67,7 @@ PythonFunctions = Annotated[
 @app.command("replay")
 def _replay(
     script: Annotated[Path, typer.Argument(help="SQL script that declares its streams without a source.")],
-    recording: Annotated[Path, typer.Option("--input", help="Recorded elements, a JSON object a line.")],
+    recording: Annotated[Path, typer.Option("--input", help="Recorded elements, one JSON object per line.")],
     runner: Annotated[RunnerName, typer.Option("--runner", help="Where the plan runs.")] = RunnerName.INPROCESS,
     consistency: Annotated[
         Consistency | None,
@@ -99,8 +99,8 @@ def _replay(
 ) -> None:
     """Run a script over recorded streams, deterministically and without a wall clock.
 
-    The script's last SELECT runs, its result is the stream "query". A script without a SELECT runs every
-    CREATE STREAM name AS …, each under its own name.
+    The script's SELECTs run: the result of the last one is the stream "query", those before it are "query_1",
+    "query_2", … A script without a SELECT runs every CREATE STREAM name AS …, each under its own name.
 
     Input and output have one line per element: {"stream":"s","kind":"insert","start":1,"end":8,"row":{"x":"c"}} with
     "end":null for infinity and "at":5 for [5,6);
@@ -146,7 +146,7 @@ def _run_replay(
 @app.command("demo")
 def _demo(
     seconds: Annotated[float, typer.Option("--seconds", min=1, help="How long it runs, after Spark has started.")] = 20,
-    rate: Annotated[int, typer.Option("--rate", min=1, help="Events a second, of all three streams.")] = 5000,
+    rate: Annotated[int, typer.Option("--rate", min=1, help="Events per second, of all three streams.")] = 5000,
     runner: Annotated[RunnerName, typer.Option("--runner", help="Where it runs.")] = RunnerName.SPARK,
 ) -> None:
     """Watch eight continuous queries over the streams of an auction house, with disorder, live in the terminal."""
@@ -206,10 +206,19 @@ def _run(
         list[str] | None,
         typer.Option("--restart-query", help="Begin this query of the checkpoint anew; may come repeatedly."),
     ] = None,
+    every: Annotated[
+        str,
+        typer.Option(
+            "--every",
+            help="At least so long between the starts of two ticks: 500ms, 1s, '1 minute'. 0: none is put off.",
+        ),
+    ] = "0",
     verbose: Annotated[bool, typer.Option("--verbose", help="Say every ten seconds how it goes.")] = False,
     python_functions: PythonFunctions = True,
 ) -> None:
-    """Run the queries of a script: every CREATE STREAM name AS …, and the last SELECT as "query".
+    """Run the queries of a script: every CREATE STREAM name AS …, and every SELECT.
+
+    The last SELECT is called "query", those before it "query_1", "query_2", …
 
     It runs until Ctrl-C, or until all its sources have ended. In the terminal a final row shows as soon as it is known,
     and its end when that is (EMIT ON START). In files, and as JSON lines for other programs, every row comes once, with
@@ -232,6 +241,7 @@ def _run(
         master=master,
         drop=tuple(drop or ()),
         restart=tuple(restart_query or ()),
+        every=every,
         verbose=verbose,
         python_functions=python_functions,
     )
@@ -287,11 +297,12 @@ def _explain(
 ) -> None:
     """Show how a script's queries run.
 
-    The script's EXPLAIN statements are answered; if it has none, its last SELECT is explained, or every
-    CREATE STREAM name AS …
+    The script's EXPLAIN statements are answered; if it has none, its SELECTs are explained, or every
+    CREATE STREAM name AS … Notices go to standard error.
     """
     from headwater.cli import explain
     from headwater.errors import HeadwaterError
+    from headwater.runtime.replay import load_script
 
     try:
         if rules:
@@ -301,9 +312,10 @@ def _explain(
                 "USAGE: there is no script to explain\n  hint:   headwater explain script.sql, or headwater explain --rules."
             )
         else:
-            typer.echo(
-                explain.script_text(script, level.value, form.value, verbose=verbose, python_functions=python_functions)
-            )
+            bound = load_script(script, python_functions=python_functions)
+            typer.echo(explain.script_text(bound, level.value, form.value, verbose=verbose))
+            for notice in bound.notices:
+                typer.echo(str(notice), err=True)
     except HeadwaterError as problem:
         _fail(str(problem))
 

@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from attrs import frozen
@@ -18,7 +18,9 @@ from headwater.errors import HeadwaterError, InputError
 from headwater.language.binder import bind_script
 from headwater.language.catalog import Catalog, Stream
 from headwater.language.script import Script, no_query
+from headwater.model.durations import wall_time_in
 from headwater.runtime.replay import read_script
+from headwater.sinks.connectors import check_targets
 from headwater.sources.connectors import make_source
 from headwater.state.folder_names import folder_name
 
@@ -48,6 +50,8 @@ class Options:
     master: str | None = None
     drop: tuple[str, ...] = ()
     restart: tuple[str, ...] = ()
+    every: str = "0"
+    """The least time between the starts of two ticks."""
     verbose: bool = False
     python_functions: bool = True
 
@@ -63,6 +67,7 @@ def run(options: Options) -> None:
     """Run the script; whatever is wrong with it is said before anything starts."""
     if options.seconds is not None and math.isnan(options.seconds):
         raise InputError("WRONG_OPTION", "--seconds cannot be nan", hint="It is a number of seconds.")
+    wall_time_in(options.every, what="--every")
     text = read_script(options.script)
     _check(bind_script(text, Catalog(python_functions=options.python_functions)), options)
     make_sink = _sinks(options)
@@ -81,9 +86,10 @@ def run(options: Options) -> None:
 def _connect(options: Options) -> Engine:
     from headwater.engine import connect
 
-    settings = {
+    settings: dict[str, Any] = {
         "checkpoint": options.checkpoint,
         "shards": options.shards,
+        "every": options.every,
         "python_functions": options.python_functions,
     }
     if options.runner == "inprocess":
@@ -137,7 +143,7 @@ def _start(engine: Engine, queries: tuple[Query, ...], options: Options, make_si
                 )
             engine.drop(name)
         for query in queries:
-            query.start(make_sink(query.name))
+            query.start(None if query.make_sink is not None else make_sink(query.name))
         if engine.awaited:
             raise InputError(
                 "QUERIES_MISSING",
@@ -176,6 +182,7 @@ def _check(script: Script, options: Options) -> None:
         if names.count(name) > 1:
             raise InputError("DUPLICATE_NAME", f'two queries are called "{name}"', hint="Give the stream another name.")
     folder = options.script.resolve().parent
+    check_targets((query.name, query.target, folder) for query in queries if query.target is not None)
     for name in dict.fromkeys(name for query in queries for name in query.plan.streams):
         stream = script.catalog.get(name)
         if isinstance(stream, Stream) and stream.late_rows_of is None:

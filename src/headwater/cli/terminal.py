@@ -7,12 +7,15 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
 
 import typer
+
+from headwater.language.notices import HeadwaterNotice
 
 
 class _OnStderr(logging.Handler):
@@ -25,7 +28,10 @@ class _OnStderr(logging.Handler):
 
 @contextmanager
 def messages(*, verbose: bool) -> Iterator[None]:
-    """The engine's warnings go to standard error; with ``verbose`` also how it is doing."""
+    """The engine's warnings go to standard error; with ``verbose`` also how it is doing.
+
+    Its notices are said by the command, not as warnings of Python.
+    """
     log, handler = logging.getLogger("headwater"), _OnStderr()
     before = log.level
     log.addHandler(handler)
@@ -33,7 +39,9 @@ def messages(*, verbose: bool) -> Iterator[None]:
     logging.getLogger().addHandler(others)
     log.setLevel(logging.INFO if verbose else logging.WARNING)
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", HeadwaterNotice)
+            yield
     finally:
         log.removeHandler(handler)
         logging.getLogger().removeHandler(others)

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from headwater.algebra.nodes import Distinct
 from headwater.language import system_views
-from headwater.language.catalog import Catalog, Derived, Stream, UnboundedWindow
+from headwater.language.catalog import Catalog, Derived, Kind, Stream, UnboundedWindow
 from headwater.language.expressions import ExpressionBinder
 from headwater.language.notices import Notice
 from headwater.language.relations.from_items import Environment, Output, names_given
@@ -160,6 +160,11 @@ class QueryBinder(OfText):
             hint = did_you_mean(node.name, names, all_of_them="There are")
             hint = hint or "Declare it first: CREATE STREAM name (column type, …)."
             raise self.error(node, "UNKNOWN_STREAM", f'stream "{node.name}" does not exist', hint=hint)
+        if found.kind is Kind.SINK:
+            hint = (
+                f"Name the query: CREATE STREAM name AS SELECT …; CREATE SINK {found.name} TO … AS SELECT * FROM name;"
+            )
+            raise self.error(node, "SINK_READ", f'sink "{found.name}" cannot be read: its rows go elsewhere', hint=hint)
         self.uses.add(folded)
         return found
 
@@ -218,7 +223,7 @@ class QueryBinder(OfText):
         relation, scope, names, conditions = self._rows(
             node, outer, names, correlation, correlated=correlated, stamped=stamped
         )
-        window = GroupWindow.of(node, scope, names, relation.plan, self._environment.time_column)
+        window = GroupWindow.of(node, scope, names, relation.plan, self._environment)
         if window is not None:
             if correlation is not None:
                 raise refused(self.text, correlation.names[0], NEEDS_ALL_ROWS)

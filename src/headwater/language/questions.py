@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from sqlglot import exp
 
@@ -22,6 +22,7 @@ from headwater.language.introspection import (
     describe_function,
     show_functions,
     show_queries,
+    show_sinks,
     show_streams,
     show_tables,
 )
@@ -40,12 +41,13 @@ class Questions(OfText):
         self,
         text: str,
         catalog: Catalog,
-        result: Query | None,
+        selects: Sequence[Query],
         bind_query: Callable[[exp.Expr], tuple[Output, QueryBinder]],
         running: Mapping[str, Query] | None = None,
     ) -> None:
-        """``running``: by folded name, the queries that run already."""
-        self.text, self.catalog, self.result, self.running = text, catalog, result, running or {}
+        """``selects``: those of the script so far; ``running``: by folded name, the queries that run already."""
+        self.text, self.catalog, self.running = text, catalog, running or {}
+        self._selects = {query.name: query for query in selects}
         self._bind_query = bind_query
 
     def answer(self, node: ExplainStatement | Show | Describe) -> Answer | Explain:
@@ -88,6 +90,8 @@ class Questions(OfText):
                 return show_tables(self.catalog, like)
             case "VIEWS":
                 return show_tables(self.catalog, like, (Kind.VIEW,))
+            case "SINKS":
+                return show_sinks(self.catalog, like)
             case "QUERIES":
                 return show_queries(self._queries(), like)
             case "FUNCTIONS":
@@ -98,8 +102,8 @@ class Questions(OfText):
     def _queries(self) -> list[ShownQuery]:
         derived = [e for e in self.catalog if isinstance(e, Derived) and not e.is_constant]
         shown = {e.name.casefold(): ShownQuery(e.name, e.fields, e.consistency, e.uses, _emit(e)) for e in derived}
-        last = [] if self.result is None or RESULT in self.running else [self.result]
-        for query in (*self.running.values(), *last):
+        new = [query for name, query in self._selects.items() if name not in self.running]
+        for query in (*self.running.values(), *new):
             fields = query.plan.schema.fields
             shown[query.name.casefold()] = ShownQuery(query.name, fields, query.consistency, query.uses, _emit(query))
         return list(shown.values())
@@ -115,9 +119,8 @@ class Questions(OfText):
         if entry is not None:
             self._check_kind(node.this, entry, kind)
             return describe_fields(entry.name, entry.fields, entry)
-        if kind in (None, "QUERY") and node.this.name.casefold() == RESULT and self.result is not None:
-            return describe_fields(RESULT, self.result.plan.schema.fields)
-        runs = self.running.get(node.this.name.casefold()) if kind in (None, "QUERY") else None
+        folded = node.this.name.casefold()
+        runs = (self._selects.get(folded) or self.running.get(folded)) if kind in (None, "QUERY") else None
         if runs is not None:
             return describe_fields(runs.name, runs.plan.schema.fields)
         found = self._function(node.this.name) if kind in (None, "FUNCTION") else None

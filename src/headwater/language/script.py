@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from itertools import count
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from headwater.algebra.nodes import Plan
 from headwater.errors import InputError
-from headwater.language.catalog import Catalog, Kind
+from headwater.language.catalog import Catalog, Kind, Target
 from headwater.language.consistency import Consistency
 from headwater.language.emission import Emission
 from headwater.language.introspection import Answer, Explain
@@ -16,7 +17,7 @@ from headwater.language.notices import Notice
 from headwater.settings import Settings
 
 RESULT = "query"
-"""The name of a SELECT's result."""
+"""The name of a SELECT's result, in a script that of the last one."""
 
 
 @frozen
@@ -31,6 +32,8 @@ class Query:
     """The folded names of the streams and functions that it uses."""
     emission: Emission | None = None
     """In which form its rows go out, if the query says so."""
+    target: Target | None = None
+    """Where its rows go, if it is that of a sink."""
 
     @classmethod
     def of(
@@ -40,9 +43,20 @@ class Query:
         consistency: Consistency | None,
         emission: Emission | None,
         uses: frozenset[str],
+        target: Target | None = None,
     ) -> Query:
         """With the plan of what goes out."""
-        return cls(name, plan if emission is None else emission.of(plan), consistency, uses, emission)
+        return cls(name, plan if emission is None else emission.of(plan), consistency, uses, emission, target)
+
+
+def with_names(selects: Sequence[Query], taken: Collection[str]) -> tuple[Query, ...]:
+    """The SELECTs of a script with a name each; ``taken``: the folded names that others have.
+
+    The last one is ``query``, so that a script with one SELECT and a longer one whose last it is name it alike.
+    """
+    numbered = (f"{RESULT}_{number}" for number in count(1))
+    free = (name for name in numbered if name not in taken)
+    return tuple(evolve(query, name=next(free)) for query in selects[:-1]) + tuple(selects[-1:])
 
 
 def no_query(script: Script) -> InputError:
@@ -59,9 +73,9 @@ class Script:
 
     catalog: Catalog
     named: tuple[Query, ...]
-    """The queries of CREATE STREAM, TABLE or VIEW … AS, in order."""
-    result: Query | None
-    """The last SELECT."""
+    """The queries of CREATE STREAM, TABLE, VIEW or SINK … AS, in order."""
+    selects: tuple[Query, ...]
+    """Every SELECT, in order: ``query_1``, ``query_2``, …, and ``query``, the last one."""
     notices: tuple[Notice, ...]
     settings: Settings
     answers: tuple[Answer | Explain, ...] = ()
@@ -72,6 +86,11 @@ class Script:
     """The running queries that DROP QUERY ends."""
 
     @property
+    def result(self) -> Query | None:
+        """The last SELECT."""
+        return self.selects[-1] if self.selects else None
+
+    @property
     def streams(self) -> tuple[Query, ...]:
         """The named queries that run by themselves. A view does not: it is only a name."""
         kinds = {entry.name: entry.kind for entry in self.catalog}
@@ -79,5 +98,5 @@ class Script:
 
     @property
     def queries(self) -> tuple[Query, ...]:
-        """Everything that runs: the named queries, and the last SELECT."""
-        return (*self.streams, *([] if self.result is None else [self.result]))
+        """Everything that runs: the named queries, and every SELECT."""
+        return (*self.streams, *self.selects)

@@ -4,6 +4,7 @@
       manifests/000000000012.json   the engine after tick 12, with a checksum
       newest.json                   the number of the last manifest, written after it: so one that is lost is missed
       segments/, staged/            what manifests name
+      waiting/                      answers that are to be delivered together (``waiting.py``)
 
 A tick is committed when its manifest is there. It names every state segment, how far time is in the streams, which batches
 of the sources it covers, and the parts of answers that the sinks may not have got yet. Segments, staged parts and bundles
@@ -27,7 +28,9 @@ from headwater.runtime import points
 from headwater.runtime.kept_names import check_segments, check_staged
 from headwater.runtime.owner import Owner
 from headwater.runtime.stage import Records
+from headwater.runtime.staged_json import staged_from_json, staged_to_json
 from headwater.runtime.system_views import Shown, kept_rows
+from headwater.runtime.waiting import Waiting, waiting_ticks
 from headwater.sinks.base import Sink, Staged
 from headwater.state.filesystem import UNFINISHED, Folder
 from headwater.state.folder_names import folder_name, name_of_folder
@@ -90,8 +93,8 @@ class Manifest:
             "newest": self.newest,
             "batches": self.batches,
             "queries": self.queries,
-            "outputs": {name: [_staged(p) for p in parts] for name, parts in self.outputs.items()},
-            "diverted": {name: [_staged(p) for p in parts] for name, parts in self.diverted.items()},
+            "outputs": {name: [staged_to_json(p) for p in parts] for name, parts in self.outputs.items()},
+            "diverted": {name: [staged_to_json(p) for p in parts] for name, parts in self.diverted.items()},
             "counts": self.counts,
             "origin": self.origin,
             "shown": self.shown,
@@ -106,8 +109,8 @@ class Manifest:
         return cls(
             **{name: kept[name] for name in plain},
             records={int(shard): its for shard, its in kept["records"].items()},
-            outputs={name: [_unstaged(p) for p in parts] for name, parts in kept["outputs"].items()},
-            diverted={name: [_unstaged(p) for p in parts] for name, parts in kept["diverted"].items()},
+            outputs={name: [staged_from_json(p) for p in parts] for name, parts in kept["outputs"].items()},
+            diverted={name: [staged_from_json(p) for p in parts] for name, parts in kept["diverted"].items()},
             shown=kept_rows(kept["shown"]),
             relations=kept.get("relations", {}),
             described=kept.get("described", {}),
@@ -118,15 +121,6 @@ class Manifest:
         """The names of all segments that it needs."""
         states = [r["state"] or {} for its in self.records.values() for r in its.values()]
         return {*state_segments(states), *state_segments(self.batches)}
-
-
-def _staged(part: Staged) -> list[Any]:
-    return [part.rows, part.data.hex() if part.data is not None else None, part.path]
-
-
-def _unstaged(kept: list[Any]) -> Staged:
-    rows, data, path = kept
-    return Staged(rows, bytes.fromhex(data) if data is not None else None, path)
 
 
 @define
@@ -143,12 +137,15 @@ class Checkpoint:
     """By kept manifest: the segments that it names."""
     is_sure: bool = field(default=True, init=False)
     """Is the last manifest known to be the last? Otherwise nothing is deleted before the next tick is delivered."""
+    _held: set[int] = field(factory=set, init=False)
+    """Ticks whose staged parts wait to be delivered."""
 
     def open(self) -> Manifest | None:
         """Take the folder for this process alone; the last manifest, if there is one."""
         for name in ("manifests", "segments", "staged", "exchange"):
             (self.folder / name).make()
         self._owner = Owner(self.folder)
+        self._held = waiting_ticks(self.folder)
         try:
             newest = self.newest()
             manifest = None if newest is None else self.read(newest)
@@ -221,13 +218,20 @@ class Checkpoint:
         commits = (self._sources / source / "commits").names()
         return max((int(name) for name in commits if name.isdigit()), default=-1)
 
-    def check_sink(self, tick: int, sink: Sink) -> None:
+    def check_sink(self, tick: int, sink: Sink, waiting: Waiting) -> None:
         """A sink must not have gone beyond the last manifest: it would take ticks that come for those that it has."""
-        if sink.last_tick > tick:
+        last = max(sink.last_tick, waiting.delivered)
+        if last > tick:
             raise _behind(
                 f'the checkpoint "{self.folder}" is behind the answers in "{sink.describe().get("path")}"',
-                f"They go up to tick {sink.last_tick}, and {_name(tick)} is the last manifest",
+                f"They go up to tick {last}, and {_name(tick)} is the last manifest",
             )
+
+    def hold(self, ticks: set[int], last: int) -> None:
+        """The staged parts of these ticks must stay, and those of the last; what was held and is not any more is deleted."""
+        for tick in self._held - ticks - {last}:
+            Folder(self.staging(tick), self.folder.files).delete_all()
+        self._held = ticks
 
     @property
     def segments(self) -> str:
@@ -320,7 +324,8 @@ class Checkpoint:
 
         Now and then, or if told so, also what attempts left behind that failed and were repeated.
         """
-        Folder(self.staging(tick - 1), self.folder.files).delete_all()
+        if tick - 1 not in self._held:
+            Folder(self.staging(tick - 1), self.folder.files).delete_all()
         dropped = sorted(self._needed)[: -self.keep]
         needed = set().union(*(names for t, names in self._needed.items() if t not in dropped))
         for old in dropped:
@@ -346,9 +351,9 @@ class Checkpoint:
             if tick not in self._needed:  # a crash came before it was forgotten, or fewer are kept now
                 self._manifests.delete(_name(tick))
         (self.folder / "exchange").delete_all()
-        last = f"{max(self._needed, default=0):0{_DIGITS}d}"
+        kept = {f"{tick:0{_DIGITS}d}" for tick in (max(self._needed, default=0), *self._held)}
         for name in (self.folder / "staged").names():
-            if name != last:
+            if name not in kept:
                 (self.folder / "staged" / name).delete_all()
         return len(orphans)
 

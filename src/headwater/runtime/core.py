@@ -107,7 +107,7 @@ class Core:
             self.streams.ticked(job.tick, result.progress.clock)
             points.passed(points.AFTER_THE_MANIFEST)
             kept = time.time()
-            self.queries.deliver()
+            self.queries.deliver(self.wall.now())
             points.passed(points.BEFORE_THE_DIVERTED)
             committed.deliver_diverted()
             points.passed(points.AFTER_THE_SINKS)
@@ -116,6 +116,10 @@ class Core:
             self._log.note(self.metrics.record(manifest, result, began), self.picture)
             self._log.tell_missing(result.missing)
             return result
+
+    def deliver_due(self) -> None:
+        """Let go out together what has waited until its sink's interval was over."""
+        self.queries.deliver_together(self.wall.now())
 
     def is_due(self) -> bool:
         """Would a tick without rows bring anything, because time has passed (digest 12.2: a wake-up is a full tick)?"""
@@ -139,10 +143,13 @@ class Core:
         counted = (manifest.tick, manifest.records, manifest.counts, manifest.newest)
         return Picture(*counted, streams, clock, graph, queries, awaited, self.metrics.copy())
 
-    def close(self) -> None:
+    def close(self, *, deliver: bool = True) -> None:
+        """``deliver``: also answers that wait for the end of an interval."""
         with self.committed.lock:
-            self.queries.close()
-            self.committed.close()
+            try:
+                self.queries.close(deliver=deliver)
+            finally:
+                self.committed.close()
 
 
 @contextmanager

@@ -33,6 +33,8 @@ class Delivery:
     """Rows that were pushed."""
     size: int | None = None
     """How many rows it has, if that is known."""
+    urgent: bool = False
+    """Does somebody wait for its tick? Then that is not put off to let more rows come."""
     done: threading.Event = Factory(threading.Event)
     error: BaseException | None = None
 

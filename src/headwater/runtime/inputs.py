@@ -46,9 +46,10 @@ class _Input:
 class Inputs:
     """All streams of an engine whose rows are taken, by name."""
 
-    def __init__(self, core: Core, backend: Backend) -> None:
+    def __init__(self, core: Core, backend: Backend, *, every: int = 0) -> None:
+        """``every``: microseconds of the wall clock between the starts of two ticks, at least."""
         self._core, self._backend = core, backend
-        self.loop = Loop(core, self.polled, backend.in_a_word)
+        self.loop = Loop(core, self.polled, backend.in_a_word, every=every)
         self._known: dict[str, _Input] = {}
         core.streams.taken_until = self.taken_until
         self._asked = time.monotonic()
@@ -155,11 +156,12 @@ class Inputs:
         with self.loop.held():
             for feed in self.feeds:
                 feed.look_again()
-        for feed in self.feeds:
-            while not feed.is_drained():
-                self.loop.raise_failure()
-                self.loop.pause()
-        self.loop.settle()
+        with self.loop.hurried():
+            for feed in self.feeds:
+                while not feed.is_drained():
+                    self.loop.raise_failure()
+                    self.loop.pause()
+            self.loop.settle()
         self.loop.raise_failure()
 
     def raise_failure(self) -> None:

@@ -1,7 +1,7 @@
 """The engine's loop: takes all batches that wait and runs them as one tick, so that many sources cost little more than one.
 
 A source hands its batch over and waits until the tick is committed and delivered (group commit). A silent source never
-holds the others.
+holds the others. Ticks may have an interval: what comes before it is over is one tick then, unless somebody waits for it.
 """
 
 from __future__ import annotations
@@ -52,9 +52,17 @@ class Loop:
         core: Core,
         poll: Callable[[], Sequence[Delivery]] = lambda: (),
         in_a_word: Callable[[BaseException], BaseException] = lambda problem: problem,
+        *,
+        every: int = 0,
     ) -> None:
-        """``poll`` asks sources that do not come by themselves; ``in_a_word``: a problem as users are told it."""
+        """``poll`` asks sources that do not come by themselves; ``in_a_word``: a problem as users are told it.
+
+        ``every``: at least so many microseconds of the wall clock are between the starts of two ticks.
+        """
         self._core, self._poll, self._in_a_word = core, poll, in_a_word
+        self._every, self._hurries = every, 0
+        self._began: int | None = None
+        """When the last tick began, by the wall clock."""
         self._waiting: list[Delivery] = []
         self._changed = threading.Condition()
         self._holds, self._ending, self._busy = 0, False, False
@@ -105,6 +113,25 @@ class Loop:
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(patience)
 
+    @contextmanager
+    def hurried(self) -> Iterator[None]:
+        """Ticks begin inside as soon as there is something to do: somebody waits for the end."""
+        with self._changed:
+            self._hurries += 1
+            self._changed.notify_all()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._hurries -= 1
+
+    def finish_pushed(self) -> None:
+        """Wait until what was pushed is taken, before it stops: nobody would bring it again."""
+        if self._thread is None or self._thread is threading.current_thread():
+            return
+        with self.hurried(), self._changed:
+            self._changed.wait_for(lambda: self._stands() or self._holds or not any(d.pieces for d in self._waiting))
+
     def raise_failure(self) -> None:
         """Why it has stopped, if something failed."""
         if self.error is not None:
@@ -116,15 +143,22 @@ class Loop:
             self._changed.wait(timeout=_PATIENCE)
 
     def settle(self) -> None:
-        """Wait until nothing is left to do now: neither rows wait, nor does time alone bring anything."""
+        """Wait until nothing is left to do now: neither rows wait, nor does time alone bring anything.
+
+        While no tick may begin, nothing can be done, and nobody waits for it.
+        """
         with self._changed:
             self._asked = self._looked + 2  # one look may have begun before this
             self._changed.notify_all()
             self._changed.wait_for(self._has_settled)
 
     def _has_settled(self) -> bool:
-        stands = self.error is not None or self._ending or self._thread is None or bool(self._core.awaited)
-        return stands or (self._looked >= self._asked and not self._waiting and not self._busy)
+        idle = self._looked >= self._asked and not self._waiting and not self._busy
+        return self._stands() or self._holds > 0 or idle
+
+    def _stands(self) -> bool:
+        """Will nothing run for now, whoever waits for it?"""
+        return self.error is not None or self._ending or self._thread is None or bool(self._core.awaited)
 
     def wake(self) -> None:
         """The clock was moved: look again at once."""
@@ -137,9 +171,12 @@ class Loop:
             if batch is None:
                 return
             try:
+                self._core.deliver_due()
                 if batch:
+                    self._began = self._core.wall.now()
                     self._core.tick(batch)
                 elif self._core.is_due():
+                    self._began = self._core.wall.now()
                     self._core.tick(idle=True)
                 else:
                     self._looked += 1
@@ -165,14 +202,14 @@ class Loop:
             with self._changed:
                 if self._ending:
                     return None
-                if self._may_run():
+                if self._may_begin():
                     self._note_look()
                     found = [d for d in self._waiting if not d.done.is_set()]  # a source that stopped took its own back
                     self._waiting = found
-                if not self._waiting or not self._may_run():
-                    if self._looked >= self._asked or not self._may_run():
+                if not self._waiting or not self._may_begin():
+                    if self._looked >= self._asked or not self._may_begin():
                         self._changed.wait(timeout=_PATIENCE)
-                    if self._ending or not self._may_run() or self._waiting:
+                    if self._ending or not self._may_begin() or self._waiting:
                         continue
                     self._note_look()
                 self._busy, waiting, self._waiting = True, self._waiting, []
@@ -195,6 +232,17 @@ class Loop:
                 delivery.finish(problem)
             self._waiting.clear()
             self._changed.notify_all()
+
+    def _may_begin(self) -> bool:
+        """May a tick begin now?"""
+        return self._may_run() and not self._is_early()
+
+    def _is_early(self) -> bool:
+        """Did the last tick begin less than the interval ago? A clock that was set back does not count."""
+        if not self._every or self._began is None or self._hurries or self._looked < self._asked:
+            return False
+        passed = self._core.wall.now() - self._began
+        return 0 <= passed < self._every and not any(delivery.urgent for delivery in self._waiting)
 
     def _may_run(self) -> bool:
         awaited = self._core.awaited

@@ -7,7 +7,7 @@ or a changelog, of rows that come as soon as they begin (``EMIT ON START``), or 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     import os
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from headwater.sinks.base import Sink
     from headwater.sinks.callback_sink import CallbackSink
     from headwater.sinks.console_sink import ConsoleSink
     from headwater.sinks.delta_sink import DeltaSink
@@ -24,13 +25,23 @@ if TYPE_CHECKING:
     from headwater.sinks.spark_sink import SparkSink
 
     Path = str | os.PathLike[str]
+    Length = str | float | timedelta
+    S = TypeVar("S", bound=Sink)
 
 __all__ = ["console", "csv", "delta", "foreach", "json", "memory", "noop", "parquet", "spark"]
+
+
+def _paced(sink: S, every: Length) -> S:
+    from headwater.model.durations import wall_time_in
+
+    sink.every = wall_time_in(every, what="the interval of a sink")
+    return sink
+
 
 # The modules are imported when they are needed, so that naming a sink costs nothing.
 
 
-def console(*, rows: int = 20, form: str = "table", file: IO[str] | None = None) -> ConsoleSink:
+def console(*, rows: int = 20, form: str = "table", file: IO[str] | None = None, every: Length = 0) -> ConsoleSink:
     """Print the first rows of every tick, as a ``table`` or as ``lines``. At least once.
 
     >>> console(rows=5, form="lines").describe()["delivery"]
@@ -38,7 +49,7 @@ def console(*, rows: int = 20, form: str = "table", file: IO[str] | None = None)
     """
     from headwater.sinks.console_sink import ConsoleSink
 
-    return ConsoleSink(rows=rows, form=form, file=file)
+    return _paced(ConsoleSink(rows=rows, form=form, file=file), every)
 
 
 def memory(*, keep: str | timedelta | int | None = None) -> MemorySink:
@@ -54,8 +65,11 @@ def memory(*, keep: str | timedelta | int | None = None) -> MemorySink:
     return MemorySink(keep=keep)
 
 
-def parquet(path: Path, *, compression: str = "snappy") -> FileSink:
+def parquet(path: Path, *, compression: str = "snappy", every: Length = 0) -> FileSink:
     """Parquet files in a folder, one or more per tick; a path or any URI that pyarrow knows. Exactly once.
+
+    ``every``: answers of all ticks within such an interval of the wall clock go out together, as one file unless it is
+    large (``"1 minute"``, a number of seconds, a timedelta).
 
     >>> parquet("/data/answers").describe()
     {'sink': 'parquet', 'path': '/data/answers', 'delivery': 'exactly once'}
@@ -63,10 +77,10 @@ def parquet(path: Path, *, compression: str = "snappy") -> FileSink:
     from headwater.sinks.file_formats import ParquetFormat
     from headwater.sinks.file_sink import FileSink
 
-    return FileSink(path, ParquetFormat(compression))
+    return _paced(FileSink(path, ParquetFormat(compression)), every)
 
 
-def csv(path: Path) -> FileSink:
+def csv(path: Path, *, every: Length = 0) -> FileSink:
     """CSV files in a folder, each with a line of names. Exactly once.
 
     >>> csv("s3://bucket/answers").describe()["path"]
@@ -75,10 +89,10 @@ def csv(path: Path) -> FileSink:
     from headwater.sinks.file_formats import CsvFormat
     from headwater.sinks.file_sink import FileSink
 
-    return FileSink(path, CsvFormat())
+    return _paced(FileSink(path, CsvFormat()), every)
 
 
-def json(path: Path) -> FileSink:
+def json(path: Path, *, every: Length = 0) -> FileSink:
     """Files in a folder with a JSON object per line. Exactly once.
 
     >>> json("/data/answers").describe()["sink"]
@@ -87,10 +101,10 @@ def json(path: Path) -> FileSink:
     from headwater.sinks.file_formats import JsonFormat
     from headwater.sinks.file_sink import FileSink
 
-    return FileSink(path, JsonFormat())
+    return _paced(FileSink(path, JsonFormat()), every)
 
 
-def foreach(function: Callable[[pa.Table, int], object]) -> CallbackSink:
+def foreach(function: Callable[[pa.Table, int], object], *, every: Length = 0) -> CallbackSink:
     """Call ``function(table, tick)`` for every tick that has rows, in the driver. At least once.
 
     After a crash the last tick may come again with the same number and the same rows.
@@ -100,10 +114,10 @@ def foreach(function: Callable[[pa.Table, int], object]) -> CallbackSink:
     """
     from headwater.sinks.callback_sink import CallbackSink
 
-    return CallbackSink(function)
+    return _paced(CallbackSink(function), every)
 
 
-def spark(function: Callable[[Any, int], object]) -> SparkSink:
+def spark(function: Callable[[Any, int], object], *, every: Length = 0) -> SparkSink:
     """Call ``function(frame, tick)`` for every tick that has rows: any batch writer of Spark will do. At least once.
 
     >>> spark(lambda frame, tick: frame.write.mode("append").saveAsTable("answers")).describe()["sink"]
@@ -111,11 +125,15 @@ def spark(function: Callable[[Any, int], object]) -> SparkSink:
     """
     from headwater.sinks.spark_sink import SparkSink
 
-    return SparkSink(function)
+    return _paced(SparkSink(function), every)
 
 
 def delta(
-    path: Path, *, partition_by: Sequence[str] = (), storage_options: Mapping[str, str] | None = None
+    path: Path,
+    *,
+    partition_by: Sequence[str] = (),
+    storage_options: Mapping[str, str] | None = None,
+    every: Length = 0,
 ) -> DeltaSink:
     """Append to a Delta table, one commit per tick. Exactly once. Needs ``pip install 'headwater[delta]'``.
 
@@ -124,7 +142,7 @@ def delta(
     """
     from headwater.sinks.delta_sink import DeltaSink
 
-    return DeltaSink(path, partition_by=partition_by, storage_options=storage_options)
+    return _paced(DeltaSink(path, partition_by=partition_by, storage_options=storage_options), every)
 
 
 def noop() -> NoopSink:

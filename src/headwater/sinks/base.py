@@ -95,6 +95,10 @@ class Sink(ABC):
     spark: Any = None
     """The Spark session, set by the engine before ``open``; None without Spark."""
 
+    every: int = 0
+    """Microseconds of the wall clock: what it gets within such an interval comes as one delivery, under the number of the
+    last tick. 0: every tick by itself."""
+
     last_tick: int = -1
     """The last tick that it has got under this checkpoint, where it remembers that itself over restarts."""
 

@@ -44,7 +44,7 @@ class ConsoleSink(Sink):
         if form not in _FORMS:
             raise InputError("UNKNOWN_FORM", f'there is no form "{form}" of output', hint="Write table or lines.")
         if rows < 1:
-            raise InputError("BAD_ROWS", f"cannot show {rows} rows a tick", hint="Write a number from 1 on.")
+            raise InputError("BAD_ROWS", f"cannot show {rows} rows per tick", hint="Write a number from 1 on.")
         self.most, self.form, self.file = rows, form, file
 
     def open(self, output: Output) -> None:

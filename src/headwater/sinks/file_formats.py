@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from headwater.model.arrays import view
 from headwater.model.types import sql_name, string_literal
 
 _BATCH = 100_000
+_GROUP_ROWS, _GROUP_BYTES = 1_000_000, 64 << 20
+_PIECE, _LINE = 1 << 20, 4096
 
 
 class FileFormat(ABC):
@@ -24,6 +27,10 @@ class FileFormat(ABC):
 
     @abstractmethod
     def write(self, table: pa.Table, stream: Any) -> None: ...
+
+    @abstractmethod
+    def join(self, files: Sequence[Callable[[], Any]], stream: Any) -> None:
+        """Write the rows of several files of this format as one; each is opened to be read when its turn comes."""
 
     def check(self, schema: pa.Schema) -> None:  # noqa: B027 - most can hold everything
         """Is there a column that such a file cannot hold?"""
@@ -46,15 +53,58 @@ class ParquetFormat(FileFormat):
     def write(self, table: pa.Table, stream: Any) -> None:
         import pyarrow.parquet as pq
 
-        texts = [f.name for f in table.schema if pa.types.is_string(f.type)]
-        differences = {f.name: "DELTA_BINARY_PACKED" for f in table.schema if _is_whole(f.type)}
-        pq.write_table(
-            table,
-            stream,
-            compression=self.compression,
-            use_dictionary=texts or False,
-            column_encoding=differences or None,
-        )
+        pq.write_table(table, stream, **self._settings(table.schema))
+
+    def join(self, files: Sequence[Callable[[], Any]], stream: Any) -> None:
+        """In row groups of a moderate size; where columns have become wider meanwhile, with the widest types."""
+        import pyarrow.parquet as pq
+
+        schemas = [_schema(opened) for opened in files]
+        schema = schemas[0]
+        if any(other != schema for other in schemas):
+            schema = pa.unify_schemas(schemas, promote_options="permissive")
+        with pq.ParquetWriter(stream, schema, **self._settings(schema)) as writer:
+            for table in _gathered(_tables(files, schema)):
+                writer.write_table(table)
+
+    def _settings(self, schema: pa.Schema) -> dict[str, Any]:
+        texts = [f.name for f in schema if pa.types.is_string(f.type)]
+        differences = {f.name: "DELTA_BINARY_PACKED" for f in schema if _is_whole(f.type)}
+        return {
+            "compression": self.compression,
+            "use_dictionary": texts or False,
+            "column_encoding": differences or None,
+        }
+
+
+def _schema(opened: Callable[[], Any]) -> pa.Schema:
+    import pyarrow.parquet as pq
+
+    with opened() as file:
+        return pq.read_schema(file)
+
+
+def _tables(files: Sequence[Callable[[], Any]], schema: pa.Schema) -> Iterator[pa.Table]:
+    import pyarrow.parquet as pq
+
+    for opened in files:
+        with opened() as source:
+            file = pq.ParquetFile(source)
+            for group in range(file.num_row_groups):
+                table = file.read_row_group(group)
+                yield table if table.schema == schema else table.cast(schema)
+
+
+def _gathered(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """Some of them together, until they are a row group that is worth it."""
+    held: list[pa.Table] = []
+    for table in tables:
+        held.append(table)
+        if sum(t.num_rows for t in held) >= _GROUP_ROWS or sum(t.nbytes for t in held) >= _GROUP_BYTES:
+            yield pa.concat_tables(held)
+            held = []
+    if held:
+        yield pa.concat_tables(held)
 
 
 def _is_whole(type_: pa.DataType) -> bool:
@@ -80,6 +130,19 @@ class CsvFormat(FileFormat):
 
         csv.write_csv(table, stream)
 
+    def join(self, files: Sequence[Callable[[], Any]], stream: Any) -> None:
+        """The text of all with one line of names: the first one's, which all begin with."""
+        names = b""
+        for number, opened in enumerate(files):
+            with opened() as file:
+                names = names or _first_record(file)
+                found = bytes(file.read(len(names)))
+                if found != names:
+                    raise InputError("CSV_NAMES", "files with other names in their first lines cannot become one file")
+                if number == 0:
+                    stream.write(names)
+                _copy(file, stream)
+
 
 class JsonFormat(FileFormat):
     """One object per line, values as ``headwater replay`` prints them: ISO times, base64, decimals and NaN as texts."""
@@ -98,6 +161,28 @@ class JsonFormat(FileFormat):
                 stream.write(_text(batch.column(0)))
         finally:
             database.unregister("_table")
+
+    def join(self, files: Sequence[Callable[[], Any]], stream: Any) -> None:
+        for opened in files:
+            with opened() as file:
+                _copy(file, stream)
+
+
+def _copy(file: Any, stream: Any) -> None:
+    while len(piece := file.read_buffer(_PIECE)):
+        stream.write(piece)
+
+
+def _first_record(file: Any) -> bytes:
+    """The line of names, which may have line breaks in quotes. The file is at its beginning again."""
+    text, end = b"", -1
+    while end < 0 and (piece := bytes(file.read(_LINE))):
+        text += piece
+        quotes, breaks = (np.frombuffer(text, np.uint8) == ord(c) for c in '"\n')
+        outside = np.flatnonzero(breaks & (np.cumsum(quotes) % 2 == 0))
+        end = int(outside[0]) if len(outside) else -1
+    file.seek(0)
+    return text[: end + 1] if end >= 0 else text
 
 
 def _text(lines: pa.Array) -> pa.Buffer:

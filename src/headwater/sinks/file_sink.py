@@ -25,6 +25,7 @@ from headwater.model.wider_types import holds_all_of
 from headwater.sinks.base import Guarantee, Output, Sink, Staged, Stager
 from headwater.sinks.file_formats import FileFormat, ParquetFormat
 from headwater.sinks.folder import Folder, split_place
+from headwater.sinks.joining import SMALL, join_files
 from headwater.sinks.parts import missing
 from headwater.sinks.spark_files import as_delivered, write_parquet
 from headwater.sinks.tables import arrow_schema, check_names, to_table
@@ -93,6 +94,8 @@ class FileSink(Sink):
 
     def deliver(self, tick: int, parts: Sequence[Staged], frontier: int) -> None:
         if tick > self.last_tick:
+            if self.every:
+                parts = self._joined(tick, parts)
             for number, part in enumerate(parts):
                 self._deliver_part(part, f"tick-{tick:08d}-{number:04d}{self.format.extension}")
             self._write_record(tick, frontier)
@@ -110,6 +113,20 @@ class FileSink(Sink):
         if not self.folder.exists(f"{STAGED}/{staged}"):
             raise missing(part.path)
         self.folder.move(f"{STAGED}/{staged}", name)
+
+    def _joined(self, tick: int, parts: Sequence[Staged]) -> list[Staged]:
+        """The small ones as one file, which comes first, and the others as they are."""
+        names = [split_place(part.path or "")[1] for part in parts]
+        sizes = (self.folder / STAGED).sizes(names)
+        # One that is gone was large: an earlier delivery has moved it. Small ones stay until all is in place.
+        small = [name for name, size in zip(names, sizes, strict=True) if 0 <= size < SMALL]
+        large = [part for part, size in zip(parts, sizes, strict=True) if not 0 <= size < SMALL]
+        if len(small) <= 1:
+            return list(parts)
+        joined = f"tick-{tick:08d}-joined-{uuid.uuid4().hex}{self.format.extension}"
+        if not self.folder.exists(f"tick-{tick:08d}-0000{self.format.extension}"):  # else it is there already
+            join_files(self.folder / STAGED, small, joined, self.format)
+        return [Staged(sum(part.rows for part in parts), path=f"{self.folder / STAGED}/{joined}"), *large]
 
     def _clean(self, tick: int) -> None:
         """Delete what was staged for this tick and before but not delivered: attempts that failed, or came second."""

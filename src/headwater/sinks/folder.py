@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
+from pyarrow import fs
 
 from headwater.errors import InputError
 from headwater.state import filesystem
@@ -31,6 +32,12 @@ class Folder(filesystem.Folder):
         """A file to read at any place; mapped where it can be."""
         files, path = self._opened
         return pa.memory_map(f"{path}/{name}") if self.is_local else files.open_input_file(f"{path}/{name}")
+
+    def sizes(self, names: Sequence[str]) -> list[int]:
+        """The bytes of each file; -1 for one that is not there."""
+        files, path = self._opened
+        found = files.get_file_info([f"{path}/{name}" for name in names])
+        return [-1 if info.type != fs.FileType.File else info.size or 0 for info in found]
 
     @contextmanager
     def _input_errors(self) -> Iterator[None]:

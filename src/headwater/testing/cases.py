@@ -9,6 +9,7 @@ from itertools import islice
 from attrs import evolve
 
 from headwater.algebra.nodes import (
+    FRAME_AGGREGATES,
     Await,
     Coalesce,
     Distinct,
@@ -111,6 +112,8 @@ def _await(c: Choices, rows: Plan, other: Source) -> Plan:
 
 
 _SUMS = tuple(a.name for a in AGGREGATES.values() if a.additive and a.exact)
+_SPREADS = tuple(name for name in FRAME_AGGREGATES if not AGGREGATES[name].exact)
+_PAIRS = tuple(a.name for a in AGGREGATES.values() if a.form == "pair")
 OPERATORS: dict[str, Make] = {
     "filter": lambda c: _filter(c, _left(c)),
     "project": lambda c: plans.project(c, _left(c)),
@@ -127,6 +130,7 @@ OPERATORS: dict[str, Make] = {
     "aggregate extremes": _aggregate(tuple(a.name for a in AGGREGATES.values() if a.is_extreme)),
     "aggregate variance": _aggregate(tuple(a.name for a in AGGREGATES.values() if not a.exact)),
     "aggregate holistic": _aggregate(tuple(a.name for a in AGGREGATES.values() if not (a.additive or a.is_extreme))),
+    "aggregate pairs": _aggregate(_PAIRS),
     "aggregate mixed": _aggregate(None),
     "aggregate windowed": _aggregate(plans.EXACT, windowed=True),
     "time window": lambda c: TimeWindow(_chronons(c), c.pick([2, 3, 5, 8, 1])),
@@ -159,6 +163,11 @@ OPERATORS: dict[str, Make] = {
     "session window": lambda c: plans.session_window(c, _chronons(c)),
     "session window over intervals": lambda c: plans.session_window(c, _intervals(c)),
     "session window aggregate": lambda c: plans.aggregate_windows(c, plans.session_window(c, _chronons(c))),
+    "frames": lambda c: plans.frames(c, _with_ties(_chronons(c))),
+    "frames of sums": lambda c: plans.frames(c, _chronons(c), ("COUNT", "SUM", "AVG")),
+    "frames of variance": lambda c: plans.frames(c, _chronons(c), _SPREADS),
+    "frames over intervals": lambda c: plans.frames(c, _intervals(c)),
+    "frames in a window": lambda c: plans.aggregate(c, TimeWindow(plans.frames(c, _chronons(c)), c.pick([2, 4]))),
     "sample": lambda c: Sample(_left(c), c.pick([2, 3, 5, 1]), c.pick([0, 1, -1])),
     "sample aggregate": lambda c: plans.refreshed(c, _chronons(c)),
     "stamp": lambda c: Stamp(_left(c), "instant"),
@@ -194,6 +203,8 @@ _SPECIAL = (
     "row window",
     "session window",
     "hop window",
+    "frames of sums",
+    "frames over intervals",
     "top-k",
     "istream",
     "coalesce",

@@ -35,15 +35,15 @@ _ITEM = re.compile(
 _STABLE = re.compile(r"^~\s*(?P<at>-?\d+)?$")
 
 
-def timeline(text: str, schema: Schema = LETTERS) -> list[Element]:
-    """The elements that the text describes, in order.
+def timeline(text: str, schema: Schema = LETTERS, *, scale: int = 1) -> list[Element]:
+    """The elements that the text describes, in order; its instants count so many each (``a @3`` is valid for a single one).
 
     >>> timeline("a 1-8, a 1-8>5, ~")
     [Insert(row=('a',), start=1, end=8), Adjust(row=('a',), start=1, end=8, new_end=5), Stable(at=9223372036854775807)]
     """
     elements: list[Element] = []
     for item in filter(None, (part.strip() for part in text.split(","))):
-        elements.extend(_parse(item, schema))
+        elements.extend(_parse(item, schema, scale))
     return elements
 
 
@@ -57,14 +57,14 @@ def history(text: str, schema: Schema = LETTERS) -> History:
     return History.of(schema, [changes(timeline(text, schema), schema)])
 
 
-def render_timeline(elements: Iterable[Element]) -> str:
+def render_timeline(elements: Iterable[Element], *, scale: int = 1) -> str:
     """The elements in the notation of this module, as far as it goes: for messages."""
-    return ", ".join(map(_render, elements))
+    return ", ".join(_render(element, scale) for element in elements)
 
 
-def _parse(item: str, schema: Schema) -> list[Element]:
+def _parse(item: str, schema: Schema, scale: int) -> list[Element]:
     if stable := _STABLE.match(item):
-        return [Stable(_instant(stable["at"]))]
+        return [Stable(_instant(stable["at"], scale))]
     match = _ITEM.match(item)
     if match is None:
         raise InputError(
@@ -74,18 +74,19 @@ def _parse(item: str, schema: Schema) -> list[Element]:
         )
     row = _row(match["row"], schema)
     if match["at"] is not None:
-        start, end = int(match["at"]), int(match["at"]) + 1
+        start = int(match["at"]) * scale
+        end = start + 1
     else:
-        start, end = int(match["start"]), _instant(match["end"])
+        start, end = int(match["start"]) * scale, _instant(match["end"], scale)
     if match["adjust"]:
-        element: Element = Adjust(row, start, end, _instant(match["new"]))
+        element: Element = Adjust(row, start, end, _instant(match["new"], scale))
     else:
         element = Insert(row, start, end)
     return [element] * int(match["copies"] or 1)
 
 
-def _instant(text: str | None) -> int:
-    return INFINITY if text is None else int(text)
+def _instant(text: str | None, scale: int) -> int:
+    return INFINITY if text is None else int(text) * scale
 
 
 def _row(text: str, schema: Schema) -> Row:
@@ -113,12 +114,19 @@ def _value(word: str, type_: pa.DataType) -> Any:
     return word
 
 
-def _render(element: Element) -> str:
+def _render(element: Element, scale: int) -> str:
     if isinstance(element, Stable):
-        return "~" if element.at == INFINITY else f"~{element.at}"
+        return f"~{_shown(element.at, scale)}"
     row = "/".join("null" if v is None else str(v) for v in element.row)
-    end = "" if element.end == INFINITY else str(element.end)
-    if isinstance(element, Insert):
-        return f"{row} {element.start}-{end}"
-    new_end = "" if element.new_end == INFINITY else str(element.new_end)
-    return f"{row} {element.start}-{end}>{new_end}"
+    if isinstance(element, Insert) and scale > 1 and element.end == element.start + 1:
+        return f"{row} @{_shown(element.start, scale)}"
+    interval = f"{_shown(element.start, scale)}-{_shown(element.end, scale)}"
+    return f"{row} {interval}" if isinstance(element, Insert) else f"{row} {interval}>{_shown(element.new_end, scale)}"
+
+
+def _shown(instant: int, scale: int) -> str:
+    """``3``, or between two of them ``3+1``; nothing for the end of time."""
+    if instant == INFINITY:
+        return ""
+    whole, rest = divmod(instant, scale)
+    return f"{whole}+{rest}" if rest else str(whole)

@@ -13,7 +13,7 @@ from headwater.expressions.functions.table import SYNONYMS
 from headwater.expressions.nodes import Call, Literal
 from headwater.language.casts import converted, string_constant
 from headwater.language.catalog import Function
-from headwater.language.functions.other_names import HINTS
+from headwater.language.functions.foreign_functions import HINTS
 from headwater.language.functions.plain_calls import Binder, plain_call, python_call, written_name
 from headwater.language.functions.registry import SCALARS, UNREPEATABLE, known_functions
 from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS, part_of_time
@@ -29,7 +29,7 @@ from headwater.language.parsing.array_parsing import is_generator, misplaced
 from headwater.language.scope import Bound
 from headwater.language.text import did_you_mean
 
-_GROUPING_FUNCTIONS = ("grouping", "grouping_id")
+_GROUPING_FUNCTIONS = ("grouping", "grouping_id", "group_id")
 _WHY_REPEATABLE = "The same input must always give the same answer."
 
 
@@ -118,9 +118,9 @@ def _unknown_function(binder: Binder, node: exp.Expr, name: str) -> SqlError:
     if name in UNREPEATABLE or name == "unix_timestamp":
         message = f'function "{node.name}" cannot be used in a query'
         return binder.error(node, "UNKNOWN_FUNCTION", message, hint=_WHY_REPEATABLE)
-    if HINTS.get(name):
-        return binder.error(node, "UNKNOWN_FUNCTION", f'function "{node.name}" does not exist', hint=HINTS[name])
-    hint = did_you_mean(name, [*known_functions(), *SPECIAL_FUNCTIONS, *names_in_sight()], cutoff=0.76)
+    hint = HINTS.get(name) or did_you_mean(
+        name, [*known_functions(), *SPECIAL_FUNCTIONS, *names_in_sight()], cutoff=0.76
+    )
     return binder.error(node, "UNKNOWN_FUNCTION", f'function "{node.name}" does not exist', hint=hint)
 
 

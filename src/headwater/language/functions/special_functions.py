@@ -159,6 +159,25 @@ def _to_timestamp(binder: Binder, node: exp.Expr, name: str, arguments: list[exp
     return _read(value, pa.timestamp("us"), node)
 
 
+def _to_timestamp_ltz(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
+    """Flink's: of a number of milliseconds (3) or seconds (0) since 1970; of a number alone Spark means another than Flink.
+
+    Of text, Spark's.
+    """
+    value = binder.bind(arguments[0])
+    if not is_numeric(value.type):
+        return _to_timestamp(binder, node, name, arguments)
+    units = {"0": "timestamp_seconds", "3": "timestamp_millis"}
+    digits = arguments[1].name if len(arguments) > 1 else ""
+    if digits not in units:
+        message = f'"{name}" of a number needs 0 for seconds or 3 for milliseconds'
+        hint = (
+            f"Of milliseconds: {name}(…, 3). There are timestamp_millis, timestamp_seconds and timestamp_micros, too."
+        )
+        raise binder.error(arguments[-1], "WRONG_ARGUMENTS", message, hint=hint)
+    return plain_call(binder, node, units[digits], [value])
+
+
 def _to_date(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
     value = _moment(binder, arguments[0], name)
     if pa.types.is_string(value.type) and len(arguments) > 1:
@@ -218,22 +237,6 @@ def _to_char(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr
         message = f'function "{name}" does not take {shown(value.type)}'
         raise binder.error(node, "TYPE_MISMATCH", message, hint=hint)
     return call_of(binder, node, name, "date_format", [value, pattern])
-
-
-_EPOCH_UNITS = {"0": "timestamp_seconds", "3": "timestamp_millis", "6": "timestamp_micros"}
-
-
-def _to_timestamp_ltz(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
-    """Of seconds (0) or milliseconds (3) since 1970, or of text; without the digits Flink and Spark do not agree."""
-    value = binder.bind(arguments[0])
-    if pa.types.is_string(value.type):
-        return _to_timestamp(binder, node, name, arguments)
-    digits = arguments[1] if len(arguments) > 1 else None
-    if not isinstance(digits, exp.Literal) or digits.name not in _EPOCH_UNITS:
-        hint = "Write 0 for seconds, 3 for milliseconds, 6 for microseconds: to_timestamp_ltz(n, 3)."
-        message = f'function "{name}" of a number needs a precision of 0, 3 or 6'
-        raise binder.error(digits or node, "WRONG_ARGUMENTS", message, hint=hint)
-    return plain_call(binder, node, _EPOCH_UNITS[digits.name], [value])
 
 
 def _date_bin(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:

@@ -24,7 +24,7 @@ from headwater.language.text import error_at
 
 _NUMBER_AND_UNIT = re.compile(r"\s*([-+]?[\d.]+)\s+([A-Za-z]+)\s*")
 _AFTER_A_LENGTH = frozenset({"SLIDE", "INTERNAL"})
-_SEPARATED = tuple(name.upper() for name, aggregate in BY_SQL_NAME.items() if aggregate.separated)
+_SEPARATED = tuple(name.upper() for name, aggregate in BY_SQL_NAME.items() if aggregate.form == "list")
 BROKEN_PARSER_HINT = "Uninstall the compiled parser: pip uninstall sqlglotc"
 
 
@@ -39,11 +39,18 @@ def check_extensible(module: ModuleType) -> None:
 check_extensible(parser)
 
 
+def _is_list(arguments: list[exp.Expr]) -> bool:
+    """Is it one array, written out?"""
+    first = arguments[0] if len(arguments) == 1 else None
+    return isinstance(first, exp.Array) or (isinstance(first, exp.Anonymous) and first.name.upper() == "ARRAY")
+
+
 class BaseParser(Spark.Parser):
     """What all parts of our parser use: errors with their place, names, lengths of time, calls of functions."""
 
     STRICT_CAST = True
     ADD_JOIN_ON_TRUE = False
+    FUNC_TOKENS: ClassVar[set[TokenType]] = {*Spark.Parser.FUNC_TOKENS, TokenType.SESSION}
     FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {}
     FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
         name: Spark.Parser.FUNCTION_PARSERS[name]
@@ -73,11 +80,13 @@ class BaseParser(Spark.Parser):
         token, called = self._curr, self._next.token_type == TokenType.L_PAREN
         result = super()._parse_function_call(*args, **options)
         inner = result
-        while isinstance(inner, (exp.Filter, exp.Window, exp.WithinGroup)):
+        while isinstance(inner, (exp.Filter, exp.Window, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)):
             inner = inner.this
         if isinstance(inner, exp.Func) and called and "name" not in inner.meta:
             inner.meta["name"] = token.text
             inner.update_positions(token)
+        if isinstance(result, exp.Anonymous) and result.name.upper() == "SOME" and _is_list(result.expressions):
+            return exp.Any(this=exp.Tuple(expressions=result.expressions[0].expressions))  # no aggregate of a condition
         return result
 
     # -- names and places -------------------------------------------------------------------------------------------

@@ -40,7 +40,9 @@ class QueryParser(TableFunctionParser):
     def _parse_table(self, *args: Any, joins: bool = False, **options: Any) -> exp.Expr | None:
         """``ref [alias] [window] [granularity] [alias]``, where ref is a name, a sub-query or Istream(…)."""
         item = self._parse_reference()
+        version = self._parse_as_of()
         alias = self._parse_table_alias()
+        version = version or self._parse_as_of()
         window = self._parse_stream_window()
         if window and self._match_set((TokenType.WINDOW, TokenType.L_BRACKET), advance=False):
             hint = "Window the result of a sub-query: FROM (SELECT * FROM s WINDOW(…)) WINDOW(…)."
@@ -48,13 +50,25 @@ class QueryParser(TableFunctionParser):
         granularity = self._parse_granularity()
         if window or granularity:
             alias = alias or self._parse_table_alias()
-        for key, value in (("alias", alias), ("stream_window", window), ("granularity", granularity)):
+        marks = (("alias", alias), ("stream_window", window), ("granularity", granularity), ("as_of", version))
+        for key, value in marks:
             if value:
                 item.set(key, value)
         if joins:
             for join in self._parse_joins():
                 item.append("joins", join)
         return item
+
+    def _parse_as_of(self) -> exp.Expr | None:
+        """``FOR SYSTEM_TIME AS OF b.ts``, as Flink's temporal joins have it."""
+        if not self._match_text_seq("FOR", "SYSTEM_TIME"):
+            return None
+        if not self._match_text_seq("AS", "OF"):
+            raise self.expected("AS OF")
+        version = self._parse_bitwise()
+        if version is None:
+            raise self.expected("the time column of the stream on the left")
+        return version
 
     def _parse_reference(self) -> exp.Expr:
         if self._at_restore():
@@ -94,7 +108,7 @@ class QueryParser(TableFunctionParser):
                 name.meta["end"] + 1,
                 "UNKNOWN_FUNCTION",
                 f'function "{name.name}" cannot be used in FROM',
-                hint="Only TUMBLE, HOP, SESSION, UNNEST, explode, Istream, Dstream and Rstream can.",
+                hint="Only TUMBLE, HOP, CUMULATE, SESSION, UNNEST, explode, Istream, Dstream and Rstream can.",
             )
         return self._at(exp.Table(this=name), self._prev)
 
@@ -232,6 +246,8 @@ class QueryParser(TableFunctionParser):
 
     def _parse_select_query(self, *args: Any, **options: Any) -> exp.Expr | None:
         """``Istream(DISTINCT a)``: the DISTINCT belongs to the query."""
+        if self._match(TokenType.VALUES):
+            return self._parse_values_query(*args, **options)
         query = super()._parse_select_query(*args, **options)
         if isinstance(query, exp.Select) and len(query.expressions) == 1:
             (only,) = query.expressions
@@ -241,6 +257,12 @@ class QueryParser(TableFunctionParser):
                 only.set("expressions", inside[0].expressions)
                 query.set("distinct", exp.Distinct())
         return query
+
+    def _parse_values_query(self, *args: Any, parse_set_operation: bool = True, **options: Any) -> exp.Expr | None:
+        """``VALUES (1, 'a'), (2, 'b')`` where a query stands."""
+        select = exp.Select(expressions=[exp.Star()], from_=exp.From(this=self._parse_rows()))
+        query = self._parse_query_modifiers(select)
+        return self._parse_set_operations(query) if parse_set_operation else query
 
     # -- restore ----------------------------------------------------------------------------------------------------
 

@@ -45,7 +45,7 @@ class RelationToStream(exp.Expression):
 
 
 class TableFunction(exp.Expression):
-    """TUMBLE, HOP or SESSION in FROM; ``this`` is its name, ``data`` the FROM item that it is of."""
+    """TUMBLE, HOP, CUMULATE or SESSION in FROM; ``this`` is its name, ``data`` the FROM item that it is of."""
 
     arg_types: ClassVar = {
         "this": True,
@@ -54,6 +54,7 @@ class TableFunction(exp.Expression):
         "timecol": False,
         "size": False,
         "slide": False,
+        "step": False,
         "gap": False,
         "offset": False,
         "alias": False,
@@ -83,7 +84,10 @@ class Statistic(exp.Expression):
 
 
 class CreateStream(exp.Expression):
-    """A stream, table or view (``kind``), declared by its columns or defined by a query or by rows of constants."""
+    """A stream, table, view or sink (``kind``), declared by its columns or defined by a query or by rows of constants.
+
+    A sink has a ``target``, a call, and may have a length of time, ``every``.
+    """
 
     arg_types: ClassVar = {
         "this": True,
@@ -97,6 +101,8 @@ class CreateStream(exp.Expression):
         "values": False,
         "consistency": False,
         "emission": False,
+        "target": False,
+        "every": False,
         "replace": False,
         "if_not_exists": False,
     }
@@ -112,6 +118,7 @@ class TimeClause(exp.Expression):
         "low": False,
         "high": False,
         "column": False,
+        "computed": False,
         "stream": False,
         "other": False,
         "name": False,
@@ -164,7 +171,7 @@ class ExplainStatement(exp.Expression):
 
 
 class Show(exp.Expression):
-    """``this`` says what: STREAMS, TABLES, QUERIES or FUNCTIONS; ``origin`` is USER or SYSTEM for functions."""
+    """``this`` says what: STREAMS, TABLES, SINKS, QUERIES or FUNCTIONS; ``origin`` is USER or SYSTEM for functions."""
 
     arg_types: ClassVar = {"this": True, "origin": False, "like": False}
 

@@ -17,6 +17,7 @@ from headwater.language.parsing.syntax import ArrayRows, RelationToStream
 from headwater.language.predicates import compared
 from headwater.language.relations.from_items import Environment, ItemBinder
 from headwater.language.relations.joins import conjuncts, filtered, join, with_columns
+from headwater.language.relations.temporal_joins import TemporalJoin
 from headwater.language.relations.unnesting import bind_array, one_row, unnested
 from headwater.language.scope import Bound, Column, Item, NameSource, Relation, Scope, rename
 from headwater.language.subqueries.free_names import is_correlated, refused
@@ -71,6 +72,9 @@ class FromClause:
             else:
                 groups[-1][1].append(node)
         for start, joined in groups:
+            if version := start.args.get("as_of"):
+                hint = "Write it after the table that is joined: FROM b JOIN p FOR SYSTEM_TIME AS OF b.ts ON …"
+                raise self.error(version, "SYNTAX", "FOR SYSTEM_TIME AS OF needs a stream left of it", hint=hint)
             group = self._group(start, joined)  # which may take what is there into it
             self._parts.extend(group)
         self._check_aliases([first, *(node.this for node in joins)])
@@ -113,6 +117,8 @@ class FromClause:
             right = self._parenthesised(node.this)
             using, natural = node.args.get("using") or [], node.args.get("method") == "NATURAL"
             on = node.args.get("on")
+            if node.args.get("method") == "ASOF" or node.this.args.get("as_of"):
+                right, on = self._temporal(node, parts, right)
             if kind == JoinKind.INNER and not using and not natural:
                 parts = [*parts, *right]
                 scope = self._scope(tuple(i for p in parts for i in p.items))
@@ -166,6 +172,20 @@ class FromClause:
             raise self.error(on or node.this, "UNSUPPORTED", "LEFT JOIN UNNEST needs ON TRUE", hint=hint)
         return kind == JoinKind.LEFT
 
+    def _temporal(
+        self, node: exp.Join, left: Sequence[Relation], right: Sequence[Relation]
+    ) -> tuple[list[Relation], exp.Expr | None]:
+        """The right side and ON of a join that says of which instant that is."""
+        if len(right) != 1:
+            raise self.error(node, "UNSUPPORTED", "the right side must be one stream or table", hint="Write a SELECT.")
+        join, version = TemporalJoin(self.environment, left, right[0]), node.this.args.get("as_of")
+        if version is not None:
+            join.check_version(version, node.args.get("on"))
+        if node.args.get("method") != "ASOF":
+            return list(right), node.args.get("on")
+        found, on = join.last_rows(node, self.names)
+        return [found], on
+
     def _scope(self, items: tuple[Item, ...]) -> Scope:
         return Scope(self.environment.text, items, self.environment.outer)
 
@@ -213,12 +233,17 @@ class FromClause:
         return refused(self.environment.text, column, "In ON of an outer join only its two sides can be compared.")
 
     def _kind(self, node: exp.Join) -> JoinKind:
-        if node.args.get("method") not in (None, "NATURAL"):
-            raise self.error(node, "UNSUPPORTED", f"{node.args['method']} JOIN is not supported", hint="Write ON.")
+        method = node.args.get("method")
+        if method not in (None, "NATURAL", "ASOF"):
+            raise self.error(node, "UNSUPPORTED", f"{method} JOIN is not supported", hint="Write ON.")
         words = str(node.args.get("side") or ""), str(node.args.get("kind") or "")
         if words not in _JOIN_KINDS:
             raise self.error(node, "UNSUPPORTED", f"{' '.join(filter(None, words))} JOIN is not supported")
-        return _JOIN_KINDS[words]
+        kind, asof, version = _JOIN_KINDS[words], method == "ASOF", node.this.args.get("as_of")
+        if (asof or version is not None) and kind not in (JoinKind.INNER, JoinKind.LEFT):
+            what = "an ASOF JOIN" if asof else "a join FOR SYSTEM_TIME AS OF"
+            raise self.error(version or node, "UNSUPPORTED", f"{what} is an inner or a LEFT JOIN")
+        return kind
 
     def _common_columns(self, node: exp.Join, left: Relation, right: Relation) -> list[exp.Expr]:
         """NATURAL JOIN: USING of all names that both sides have."""

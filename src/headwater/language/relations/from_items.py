@@ -22,6 +22,7 @@ from headwater.language.relations.table_functions import apply_session, apply_ta
 from headwater.language.relations.windows import apply_granularity, apply_window
 from headwater.language.scope import Column, Item, NameSource, Scope, project, reference
 from headwater.language.text import error_on, span
+from headwater.language.time_units import timed_streams
 from headwater.model.schema import Field
 
 RELATION_TO_STREAM: dict[str, Callable[[Plan], Plan]] = {"ISTREAM": Istream, "DSTREAM": Dstream, "RSTREAM": Split}
@@ -63,6 +64,10 @@ class Environment:
         found = self.streams(source)
         return isinstance(found, Stream) and found.time is not None and found.has_unit
 
+    def times(self, plan: Plan) -> tuple[Stream, ...]:
+        """The streams whose time a window over the plan counts, where its unit is known."""
+        return timed_streams(plan, self.streams)
+
     def note_unbounded(self, plan: Plan, place: exp.Expr, item: Item) -> None:
         """A window of the item whose elements never expire, and where it is asked for."""
         start, end = span(place) or (0, 1)
@@ -94,20 +99,22 @@ class ItemBinder:
         if window is not None:
             item, plan = self._windowed(window, item, plan)
         if granularity := node.args.get("granularity"):
-            plan = apply_granularity(self.environment.text, granularity, plan, self.environment.notices)
+            plan = apply_granularity(
+                self.environment.text, granularity, plan, self.environment.notices, self.environment.times(plan)
+            )
         return item, plan
 
     def _windowed(self, window: exp.Expr, item: Item, plan: Plan) -> tuple[Item, Plan]:
-        text, has_unit = self.environment.text, self.environment.has_unit
+        text, has_unit, times = self.environment.text, self.environment.has_unit, self.environment.times(plan)
         timed = isinstance(size := window.args.get("size"), exp.Expr) and size.args.get("unit") is not None
         if window.this in ("RANGE", "UNBOUNDED", "SESSION"):
             what = f"{'an' if window.this == 'UNBOUNDED' else 'a'} {window.this} window"
             check_short(text, window, plan, has_unit, what, timed=timed)
         if window.this == "SESSION":
-            item, plan = apply_session(text, window, item, plan, self.environment.notices)
+            item, plan = apply_session(text, window, item, plan, self.environment.notices, times)
             self.environment.note_unbounded(plan, window, item)
             return item, plan
-        plan, unbounded = apply_window(text, window, plan, item, self.environment.notices)
+        plan, unbounded = apply_window(text, window, plan, item, self.environment.notices, times)
         if isinstance(plan, RowWindow):
             check_rows(text, window, plan.input, has_unit, plan.rows, plan.slide)
         if unbounded is not None:

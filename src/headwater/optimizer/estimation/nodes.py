@@ -24,6 +24,7 @@ ESTIMATIONS: dict[type[n.Plan], Callable[..., Estimate]] = {
     n.TopK: stateful.top,
     n.HopWindow: stateless.hop_window,
     n.SessionWindow: stateful.session_window,
+    n.Frames: stateful.frames,
     n.TimeWindow: stateless.time_window,
     n.RowWindow: stateful.row_window,
     n.Granularity: stateless.rounded,

@@ -289,7 +289,7 @@ class TickLog:
         lag = "" if furthest is None else f", furthest behind: {furthest.query} by {length_text(furthest.lag)}"
         return (
             f"tick {tick.tick}: {self._ticks} ticks in {seconds_text(passed)}, {rate_text(self._rows / passed)} rows in, "
-            f"median {seconds_text(times.median)} a tick{lag}"
+            f"median {seconds_text(times.median)} per tick{lag}"
         )
 
 

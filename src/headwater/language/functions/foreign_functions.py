@@ -1,7 +1,9 @@
-"""What well-known functions of other systems are called here, for those who write them."""
+"""Functions that other systems have and this one does not: what to write instead."""
 
 from __future__ import annotations
 
+_TIME_IN_DATA = "Name the column that has the time: ORDERED BY ts. A stream without one is stamped when its rows come."
+_WINDOW = "It can stand in GROUP BY with the time column first; in FROM write {0}(TABLE s, DESCRIPTOR(ts), …)."
 _UNNEST = "Make rows of the array: SELECT … FROM s, UNNEST(s.a) AS t(x) WHERE …; or write a function in Python."
 _MAP = (
     "There are no maps: use ARRAY<STRUCT<key: STRING, value: INT>>, a STRUCT if the keys are known, or JSON text: "
@@ -14,6 +16,19 @@ _JSON = (
 _ZONES = "TIMESTAMPs are in UTC; add the difference: t + INTERVAL '2' HOURS."
 
 HINTS: dict[str, str] = {
+    "proctime": _TIME_IN_DATA,
+    "current_watermark": "heartbeat(s) tells how far stream s is stable.",
+    "current_row_timestamp": _TIME_IN_DATA,
+    "mz_now": "A window says how long a row counts: FROM s WINDOW(RANGE 5 MINUTES).",
+    "rowtime": "The time of a row is the ORDERED BY column of its stream; select that.",
+    "tumble": _WINDOW.format("TUMBLE"),
+    "hop": _WINDOW.format("HOP"),
+    "session": _WINDOW.format("SESSION"),
+    "cumulate": "Write it in FROM: CUMULATE(TABLE s, DESCRIPTOR(ts), step, size), and group by window_start, window_end.",
+    "generate_series": "A source can count: CREATE STREAM s (value BIGINT, ts TIMESTAMP) SOURCE rate(10) ORDERED BY ts.",
+    "latest_by_offset": "The last row of each key is a window: FROM s WINDOW(PARTITION BY k ROWS 1).",
+    "earliest_by_offset": "The first row of each key: SELECT … QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts) = 1.",
+    "topk": "By key: QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY x DESC) <= 3; of all: ORDER BY x DESC LIMIT 3.",
     # Flink, RisingWave, PostgreSQL
     "array_length": "Write size(a).",
     "array_cat": "Write concat(a, b).",
@@ -50,7 +65,6 @@ HINTS: dict[str, str] = {
     "json_array": "Write to_json(array(a, b)).",
     "jsonb_build_object": "Write to_json(named_struct('a', a)).",
     "json_build_object": "Write to_json(named_struct('a', a)).",
-    "generate_series": "A stream has no rows of its own; write VALUES (1), (2), or UNNEST(array(1, 2)).",
     # DuckDB, Snowflake, BigQuery, MySQL
     "json_extract": "Write get_json_object(js, '$.a').",
     "json_extract_string": "Write json_value(js, '$.a').",

@@ -1,0 +1,5 @@
+CREATE STREAM bid (item STRING, price INT, ts TIMESTAMP)
+  SOURCE json('inbox') ORDERED BY ts DISORDER 10 SECONDS;
+
+CREATE STREAM totals AS SELECT item, SUM(price) AS total FROM bid WINDOW(RANGE 10 MINUTES) GROUP BY item;
+CREATE STREAM dear AS SELECT item, price FROM bid WHERE price >= 20;

@@ -1,0 +1,18 @@
+"""Visits of each person: clicks that are less than five minutes apart."""
+
+import headwater as hw
+
+with hw.connect(runner="inprocess") as engine:
+    engine.sql("""
+        CREATE STREAM click (person STRING, page STRING, ts TIMESTAMP)
+          SOURCE csv('clicks.csv') ORDERED BY ts DISORDER 10 SECONDS
+    """)
+    run = engine.sql("""
+        SELECT person, window_start, window_end, COUNT(*) AS clicks
+        FROM SESSION(TABLE click PARTITION BY person, DESCRIPTOR(ts), INTERVAL 5 MINUTES)
+        GROUP BY person, window_start, window_end
+    """).start()
+    engine.run_to_end()
+    answer = run.history()
+
+print(answer)
