@@ -399,6 +399,12 @@ def test_links_lead_somewhere():
             assert not anchor or anchor in anchors(place), f"{page.name} links to {target}#{anchor}"
 
 
+def test_every_page_is_listed():
+    for index, folder_ in ((ROOT / "README.md", "docs/"), (ROOT / "docs" / "README.md", "")):
+        text = index.read_text(encoding="utf-8")
+        assert [p.name for p in PAGES if p.name != "README.md" and f"]({folder_}{p.name})" not in text] == []
+
+
 def update() -> None:
     """The blocks of all pages as they should be."""
     for page in PAGES:

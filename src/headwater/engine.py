@@ -17,16 +17,17 @@ from headwater.backends.local import LocalBackend
 from headwater.clock.wall import VirtualClock, WallClock
 from headwater.created_functions import CreatesFunctions
 from headwater.errors import HeadwaterError, InputError
-from headwater.language.catalog import Stream
+from headwater.language.catalog import Kind, Stream
 from headwater.language.introspection import Answer, Explain
 from headwater.language.notices import Notice, show_notices
 from headwater.language.script import Query as BoundQuery
 from headwater.language.script import Script
 from headwater.model.durations import wall_time_in
 from headwater.optimizer.plan_query import plan_query
+from headwater.public import public, public_methods
 from headwater.query import Query, Run
 from headwater.query import Script as QueryScript
-from headwater.result import Result
+from headwater.result import Result, Text
 from headwater.runs import Runs
 from headwater.runtime.core import Core
 from headwater.runtime.inputs import Inputs
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+@public
 def connect(
     master: str | None = None,
     *,
@@ -116,6 +118,7 @@ def connect(
     return Engine(core, backend, **shared)
 
 
+@public_methods
 class Engine(CreatesFunctions):
     """Streams, queries, and the dataflow that runs them. Close it when done, or use it in a ``with`` statement."""
 
@@ -133,7 +136,8 @@ class Engine(CreatesFunctions):
     # -- declaring ---------------------------------------------------------------------------------------------------
 
     def sql(self, text: str, *, name: str | None = None) -> Any:
-        """Run statements. A SELECT or CREATE STREAM … AS gives a ``Query``; SHOW, DESCRIBE and EXPLAIN give text.
+        """Run statements. A SELECT, CREATE STREAM … AS or CREATE SINK gives a ``Query``, which is to be started; SHOW,
+        DESCRIBE and EXPLAIN give text that shows itself as a table (``rows()`` has its rows).
 
         Of several statements the last one's result is returned; other statements have none. A mistake changes nothing.
         Notices are shown as Python's warnings of the category ``HeadwaterNotice``.
@@ -171,9 +175,10 @@ class Engine(CreatesFunctions):
     ) -> None:
         """Make a streaming DataFrame a stream, ordered by one of its columns.
 
-        ``disorder``: how much older than the newest a row may be (``"2 seconds"``, or a plain number for a numeric time;
-        None: that is learned from the rows); ``partition``: a column whose values have a clock each; ``malformed``:
-        ``"fail"`` or ``"divert"``; ``changes``: how rows tell of changes, ``"headwater"`` or ``"debezium"``, with a ``key``;
+        ``time``: that column, or what the time is computed as, as in ORDERED BY (``"timestamp_millis(ts)"``); ``disorder``:
+        how much older than the newest a row may be (``"2 seconds"``, or a plain number for a numeric time; None: that is
+        learned from the rows); ``partition``: a column whose values have a clock each; ``malformed``: ``"fail"`` or
+        ``"divert"``; ``changes``: how rows tell of changes, ``"headwater"`` or ``"debezium"``, with a ``key``;
         ``statistics``: what is known of the rows, as in SQL (``{"rate": 5000, "distinct(auction)": 20000}``).
         """
         from headwater.sources.dataframe import DataFrameSource, declared
@@ -233,10 +238,11 @@ class Engine(CreatesFunctions):
         if sink is None:
             from headwater.sinks import memory
 
-            sink = memory()
+            sink = memory() if query.make_sink is None else query.make_sink()
         with self._lock:
             run = self._runs.start(query, sink, self._statements.catalog, name)
         self._loop.start()
+        self._statements.started.add(query.defined_by)
         if not query.plan.streams:  # its answer needs no rows: it is there when this returns
             self._loop.settle()
         show_notices(notice for notice in run.notices if notice not in self._told)
@@ -260,6 +266,7 @@ class Engine(CreatesFunctions):
         ``progress`` shows a bar on standard error meanwhile.
         """
         self._check_open()
+        show_notices(self._statements.not_started())
         self._loop.start()
         bar = ProgressBar(self._core.picture, self._inputs.expected_rows()) if progress else nullcontext()
         with bar:
@@ -274,6 +281,7 @@ class Engine(CreatesFunctions):
     def wait(self, seconds: float | None = None) -> None:
         """Let everything run for so long, or for ever. Raises what stops it: a source or a tick that failed."""
         self._check_open()
+        show_notices(self._statements.not_started())
         self._loop.start()
         end = None if seconds is None else time.monotonic() + seconds
         while end is None or time.monotonic() < end:
@@ -328,12 +336,12 @@ class Engine(CreatesFunctions):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def explain(self, request: Explain, settings: Settings) -> str:
+    def explain(self, request: Explain, settings: Settings) -> Text:
         """The text that answers an EXPLAIN, as this engine would run it; see ``Query.explain``."""
         known = self._runs.known_statistics(request, self._statements.catalog)
         plan = plan_query(request.plan, settings, statistics=known).plan
         streams = self._backend.native_streams(self._inputs, plan)
-        return explain(request, settings, statistics=known, streams=streams, clock=self._core.times.clock)
+        return Text(explain(request, settings, statistics=known, streams=streams, clock=self._core.times.clock))
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
@@ -342,9 +350,16 @@ class Engine(CreatesFunctions):
         bare = any(bound is select for select in script.selects)
         known = (bound.plan, bound.consistency, script.settings, script.notices, self, bound.emission)
         defined_by, named = None if bare else bound.name, name is not None or not bare
-        return Query(name or bound.name, *known, uses=bound.uses, defined_by=defined_by, named=named)
+        sink = None if bound.target is None else self._statements.sink_maker(bound.name)
+        return Query(name or bound.name, *known, uses=bound.uses, defined_by=defined_by, named=named, make_sink=sink)
 
-    def _answer_text(self, answer: Answer | Explain, settings: Settings) -> str:
+    def __repr__(self) -> str:
+        streams = len(self._statements.catalog.names(Kind.STREAM, Kind.TABLE))
+        running = sum(run.running for run in self._runs)
+        state = "closed" if self._closed else f"{running} of {len(list(self._runs))} queries run"
+        return f"<Engine {self._backend}: {streams} streams and tables, {state}>"
+
+    def _answer_text(self, answer: Answer | Explain, settings: Settings) -> Text:
         return self.explain(answer, settings) if isinstance(answer, Explain) else self._statements.shown(answer)
 
     def _check_open(self) -> None:

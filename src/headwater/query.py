@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, field, frozen
 
-from headwater.errors import InputError
+from headwater.errors import HeadwaterError, InputError
 from headwater.language.binder import level_of
 from headwater.language.consistency import STRONG, Consistency
 from headwater.language.emission import ON_CLOSE, Emission
@@ -16,9 +16,10 @@ from headwater.language.introspection import Explain, ExplainFormat, ExplainLeve
 from headwater.language.notices import Notice
 from headwater.language.script import Query as BoundQuery
 from headwater.model.schema import Schema
-from headwater.result import Result
+from headwater.public import public_methods
+from headwater.result import Result, Text
 from headwater.runtime.views.amounts import moment
-from headwater.runtime.views.progress import QueryProgress, query_progress
+from headwater.runtime.views.progress import QueryProgress, moment_text, query_progress
 from headwater.settings import Settings
 from headwater.sinks.base import Sink
 
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     from headwater.runtime.deployment import Running
 
 
-@define(eq=False)
+@public_methods
+@define(eq=False, repr=False)
 class Query:
     """A query that can be explained and started. ``engine.sql`` makes them."""
 
@@ -47,6 +49,12 @@ class Query:
     """The stream whose definition it is."""
     named: bool = field(default=True, repr=False)
     """Was it given its name? Else it gets one that is free when it starts: ``query``, ``query_2``, …"""
+    make_sink: Callable[[], Sink] | None = field(default=None, repr=False)
+    """What makes the sink that it goes to if ``start`` is given none: that of CREATE SINK; None: memory."""
+
+    def __repr__(self) -> str:
+        level = f", CONSISTENCY {self.consistency}" if self.consistency is not None else ""
+        return f"<Query {self.name} {self.schema}{level}: .start() lets it run, .explain() says how>"
 
     @property
     def schema(self) -> Schema:
@@ -62,7 +70,7 @@ class Query:
         """In which form its answers go to the sink; ``InputError`` if that cannot take them so."""
         return ON_CLOSE if self.speculative and self.emission is None else sink.form_of(self.emission)
 
-    def explain(self, level: str = "optimized", *, format: str = "tree", verbose: bool = False) -> str:
+    def explain(self, level: str = "optimized", *, format: str = "tree", verbose: bool = False) -> Text:
         """How it runs: ``level`` is logical, optimized or physical; ``format`` tree, text, json or mermaid."""
         request = Explain(
             self.name,
@@ -76,7 +84,9 @@ class Query:
         return self._engine.explain(request, self.settings)
 
     def start(self, sink: Sink | None = None, *, name: str | None = None) -> Run:
-        """Let it run, from the next tick on; its answers go to the sink, or into memory if none is given.
+        """Let it run, from the next tick on; its answers go to the sink.
+
+        If none is given, they go where CREATE SINK says, or into memory.
 
         A query of the checkpoint with this name and the same plan goes on where it was. A new one answers from what
         comes after its start: ``run.since``.
@@ -89,12 +99,13 @@ class Script:
     """What the statements of a script brought."""
 
     queries: tuple[Query, ...]
-    """Every CREATE STREAM or TABLE … AS, then every SELECT: ``query_1``, ``query_2``, …, and ``query``, the last one."""
-    answers: tuple[str, ...]
+    """Every CREATE STREAM, TABLE or SINK … AS, then every SELECT: ``query_1``, …, and ``query``, the last one."""
+    answers: tuple[Text, ...]
     """What SHOW, DESCRIBE and EXPLAIN say."""
     notices: tuple[Notice, ...]
 
 
+@public_methods
 class Run:
     """A query that runs. When it has ended, it still tells what was known last."""
 
@@ -196,4 +207,9 @@ class Run:
         return self.sink
 
     def __repr__(self) -> str:
-        return f"<Run {self.name}: {'running' if self.running else 'stopped'}>"
+        try:
+            told = self.progress
+        except (HeadwaterError, KeyError):  # nothing is known of it any more
+            return f"<Run {self.name}: stopped>"
+        final = "nothing is final yet" if told.frontier is None else f"final before {moment_text(told.frontier)}"
+        return f"<Run {self.name}: {'running' if self.running else 'stopped'}, {told.rows_out:,} rows, {final}>"

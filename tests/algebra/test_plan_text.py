@@ -28,6 +28,7 @@ from headwater.testing.plan_text import parse_plan
 
 S = n.Source("s", Schema.of(x="INT", y="STRING", f="BOOLEAN", k="BIGINT"))
 T = n.Source("t", Schema.of(a="INT", b="STRING"))
+LISTS = n.Source("l", Schema.of(k="BIGINT", a=pa.list_(pa.string())))
 BOOLEAN = pa.bool_()
 
 
@@ -219,6 +220,8 @@ NODES: list[tuple[str, n.Plan]] = [
     ("coalesce", n.Coalesce(S)),
     ("coalesce 10", n.Coalesce(S, 10)),
     ("istream", n.Istream(S)),
+    ('unnest "a" as "x"', n.Unnest(LISTS, "a", "x")),
+    ('unnest "a" as "x" place "n" outer', n.Unnest(LISTS, "a", "x", "n", outer=True)),
     ("dstream", n.Dstream(S)),
     ('to positive negative "sign"', n.ToPositiveNegative(S)),
     ('from positive negative "k"', n.FromPositiveNegative(S, "k")),

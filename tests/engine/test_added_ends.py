@@ -11,10 +11,10 @@ import pytest
 
 import headwater as hw
 from headwater.errors import InputError
+from headwater.language.arguments import Arguments, Parameter, count
 from headwater.model.delta import Delta
 from headwater.sinks.base import Sink, Staged, Stager
 from headwater.sources import connectors
-from headwater.sources.arguments import Arguments, Parameter, count
 from headwater.sources.base import Piece, Polled, Reader, Source, Split
 
 

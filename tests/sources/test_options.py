@@ -14,10 +14,10 @@ import pytest
 
 import headwater as hw
 from headwater.errors import HeadwaterError
+from headwater.language.arguments import Arguments, Parameter
 from headwater.language.catalog import Connector, Stream
 from headwater.model.schema import Schema
 from headwater.sources import connectors
-from headwater.sources.arguments import Arguments, Parameter
 
 PLAIN = "(x INT, at TIMESTAMP)"
 ROWS = [{"x": i, "at": f"2026-01-01 00:00:0{i}"} for i in range(4)]

@@ -67,7 +67,7 @@ PythonFunctions = Annotated[
 @app.command("replay")
 def _replay(
     script: Annotated[Path, typer.Argument(help="SQL script that declares its streams without a source.")],
-    recording: Annotated[Path, typer.Option("--input", help="Recorded elements, a JSON object a line.")],
+    recording: Annotated[Path, typer.Option("--input", help="Recorded elements, one JSON object per line.")],
     runner: Annotated[RunnerName, typer.Option("--runner", help="Where the plan runs.")] = RunnerName.INPROCESS,
     consistency: Annotated[
         Consistency | None,
@@ -146,7 +146,7 @@ def _run_replay(
 @app.command("demo")
 def _demo(
     seconds: Annotated[float, typer.Option("--seconds", min=1, help="How long it runs, after Spark has started.")] = 20,
-    rate: Annotated[int, typer.Option("--rate", min=1, help="Events a second, of all three streams.")] = 5000,
+    rate: Annotated[int, typer.Option("--rate", min=1, help="Events per second, of all three streams.")] = 5000,
     runner: Annotated[RunnerName, typer.Option("--runner", help="Where it runs.")] = RunnerName.SPARK,
 ) -> None:
     """Watch eight continuous queries over the streams of an auction house, with disorder, live in the terminal."""
@@ -267,6 +267,23 @@ def _state(
 
     try:
         typer.echo(state_text(checkpoint, form.value))
+    except HeadwaterError as problem:
+        _fail(str(problem))
+
+
+@app.command("compact")
+def _compact(
+    folders: Annotated[
+        list[str], typer.Argument(help="Folders of Parquet answers, or Delta tables; they may be in use.")
+    ],
+) -> None:
+    """Make few files of many small ones, in folders that sinks write into. No row is lost or there twice afterwards."""
+    from headwater.cli.compact import compact
+    from headwater.errors import HeadwaterError
+
+    try:
+        for folder in folders:
+            typer.echo(compact(folder))
     except HeadwaterError as problem:
         _fail(str(problem))
 

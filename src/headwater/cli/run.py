@@ -20,6 +20,7 @@ from headwater.language.catalog import Catalog, Stream
 from headwater.language.script import Script, no_query
 from headwater.model.durations import wall_time_in
 from headwater.runtime.replay import read_script
+from headwater.sinks.connectors import check_targets
 from headwater.sources.connectors import make_source
 from headwater.state.folder_names import folder_name
 
@@ -142,7 +143,7 @@ def _start(engine: Engine, queries: tuple[Query, ...], options: Options, make_si
                 )
             engine.drop(name)
         for query in queries:
-            query.start(make_sink(query.name))
+            query.start(None if query.make_sink is not None else make_sink(query.name))
         if engine.awaited:
             raise InputError(
                 "QUERIES_MISSING",
@@ -181,6 +182,7 @@ def _check(script: Script, options: Options) -> None:
         if names.count(name) > 1:
             raise InputError("DUPLICATE_NAME", f'two queries are called "{name}"', hint="Give the stream another name.")
     folder = options.script.resolve().parent
+    check_targets((query.name, query.target, folder) for query in queries if query.target is not None)
     for name in dict.fromkeys(name for query in queries for name in query.plan.streams):
         stream = script.catalog.get(name)
         if isinstance(stream, Stream) and stream.late_rows_of is None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from attrs import evolve, field, frozen
 
 from headwater.algebra.nodes import Constant, Plan, Source
+from headwater.expressions.nodes import Expression
 from headwater.language.changes import (
     ARRIVED,
     CHANGED,
@@ -33,12 +34,14 @@ class Kind(StrEnum):
     TABLE = "table"
     """A relation that varies with time, or a constant one (Krämer 17.4)."""
     VIEW = "view"
+    SINK = "sink"
+    """A query whose answers go somewhere; it cannot be read."""
     FUNCTION = "function"
 
 
 @frozen
 class Connector:
-    """The SOURCE of a stream: a function that connects to data, with its constant arguments."""
+    """The SOURCE of a stream, or where a sink's rows go: a function that connects to data, with its constant arguments."""
 
     name: str
     arguments: tuple[object, ...] = ()
@@ -47,6 +50,18 @@ class Connector:
     def __str__(self) -> str:
         given = [repr(a) for a in self.arguments] + [f"{name} => {value!r}" for name, value in self.options]
         return f"{self.name}({', '.join(given)})"
+
+
+@frozen
+class Target:
+    """Where the answers of a query go (TO), and how often."""
+
+    connector: Connector
+    every: int = 0
+    """Microseconds of the wall clock: all answers of such an interval go together. 0: those of each tick."""
+
+    def __str__(self) -> str:
+        return str(self.connector)
 
 
 @frozen
@@ -77,6 +92,8 @@ class Stream:
     """Do its rows come from a DataFrame?"""
     statistics: tuple[tuple[str, float], ...] = ()
     """What is known of its rows, as declared: ``rate`` (per second where time has a unit), ``distinct(column)``, …"""
+    computed: tuple[tuple[str, Expression], ...] = ()
+    """Columns that are computed of those that rows bring, before a row is placed in time."""
 
     @property
     def plan(self) -> Plan:
@@ -112,7 +129,8 @@ class Stream:
         """The columns that its rows bring; the others are the engine's to fill in."""
         if self.has_events:
             return Schema(())
-        own = tuple(f for f in self.schema if f.name not in (ARRIVED, ORIGINAL))
+        filled = {ARRIVED, ORIGINAL, *(name for name, _ in self.computed)}
+        own = tuple(f for f in self.schema if f.name not in filled)
         return self.schema if len(own) == len(self.schema) else Schema(own)
 
     @property
@@ -179,6 +197,8 @@ class Derived:
     consistency: Consistency | None = None
     emission: Emission | None = None
     """How its rows go out when it runs; of no concern to those who read it."""
+    target: Target | None = None
+    """Where they go, of a sink."""
 
     @property
     def is_constant(self) -> bool:

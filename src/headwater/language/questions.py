@@ -22,6 +22,7 @@ from headwater.language.introspection import (
     describe_function,
     show_functions,
     show_queries,
+    show_sinks,
     show_streams,
     show_tables,
 )
@@ -89,6 +90,8 @@ class Questions(OfText):
                 return show_tables(self.catalog, like)
             case "VIEWS":
                 return show_tables(self.catalog, like, (Kind.VIEW,))
+            case "SINKS":
+                return show_sinks(self.catalog, like)
             case "QUERIES":
                 return show_queries(self._queries(), like)
             case "FUNCTIONS":

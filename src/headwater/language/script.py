@@ -9,7 +9,7 @@ from attrs import evolve, field, frozen
 
 from headwater.algebra.nodes import Plan
 from headwater.errors import InputError
-from headwater.language.catalog import Catalog, Kind
+from headwater.language.catalog import Catalog, Kind, Target
 from headwater.language.consistency import Consistency
 from headwater.language.emission import Emission
 from headwater.language.introspection import Answer, Explain
@@ -32,6 +32,8 @@ class Query:
     """The folded names of the streams and functions that it uses."""
     emission: Emission | None = None
     """In which form its rows go out, if the query says so."""
+    target: Target | None = None
+    """Where its rows go, if it is that of a sink."""
 
     @classmethod
     def of(
@@ -41,9 +43,10 @@ class Query:
         consistency: Consistency | None,
         emission: Emission | None,
         uses: frozenset[str],
+        target: Target | None = None,
     ) -> Query:
         """With the plan of what goes out."""
-        return cls(name, plan if emission is None else emission.of(plan), consistency, uses, emission)
+        return cls(name, plan if emission is None else emission.of(plan), consistency, uses, emission, target)
 
 
 def with_names(selects: Sequence[Query], taken: Collection[str]) -> tuple[Query, ...]:
@@ -70,7 +73,7 @@ class Script:
 
     catalog: Catalog
     named: tuple[Query, ...]
-    """The queries of CREATE STREAM, TABLE or VIEW … AS, in order."""
+    """The queries of CREATE STREAM, TABLE, VIEW or SINK … AS, in order."""
     selects: tuple[Query, ...]
     """Every SELECT, in order: ``query_1``, ``query_2``, …, and ``query``, the last one."""
     notices: tuple[Notice, ...]

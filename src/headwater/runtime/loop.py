@@ -153,9 +153,8 @@ class Loop:
             self._changed.wait_for(self._has_settled)
 
     def _has_settled(self) -> bool:
-        return (
-            self._stands() or self._holds > 0 or (self._looked >= self._asked and not self._waiting and not self._busy)
-        )
+        idle = self._looked >= self._asked and not self._waiting and not self._busy
+        return self._stands() or self._holds > 0 or idle
 
     def _stands(self) -> bool:
         """Will nothing run for now, whoever waits for it?"""

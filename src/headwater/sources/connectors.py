@@ -10,12 +10,12 @@ import pyarrow as pa
 from attrs import evolve
 
 from headwater.errors import InputError
+from headwater.language import arguments as kinds
+from headwater.language.arguments import Arguments, Parameter
 from headwater.language.catalog import Stream
 from headwater.language.text import did_you_mean
 from headwater.model.schema import Schema
 from headwater.model.types import sql_name
-from headwater.sources import arguments as kinds
-from headwater.sources.arguments import Arguments, Parameter
 from headwater.sources.base import Source
 from headwater.sources.csv_files import CsvFormat
 from headwater.sources.file_formats import FileFormat
@@ -49,7 +49,7 @@ def make_source(stream: Stream, *, base_folder: Path) -> Source:
             f'stream "{stream.name}" has no source',
             hint="Declare one: SOURCE parquet('folder'). Or register a DataFrame under its name.",
         )
-    given = Arguments(stream.name, connector)
+    given = Arguments(f'source {connector.name} of stream "{stream.name}"', connector)
     make = _FUNCTIONS.get(connector.name.casefold())
     if make is None:
         hint = did_you_mean(connector.name.casefold(), _FUNCTIONS, all_of_them="There are")
@@ -212,7 +212,7 @@ def _push(stream: Stream, given: Arguments, base: Path) -> Source:
 
 
 def _no_nested(stream: Stream, given: Arguments) -> None:
-    nested = next((f for f in stream.schema if pa.types.is_nested(f.type)), None)
+    nested = next((f for f in stream.brought if pa.types.is_nested(f.type)), None)
     if nested is not None:
         message = f'CSV cannot hold column "{nested.name}" of type {sql_name(nested.type)}'
         raise given.error("WRONG_COLUMNS", message, "Use json or parquet.")

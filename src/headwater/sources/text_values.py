@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.expressions.connection import connection
+from headwater.language import arguments
 from headwater.model.arrays import BoolArray
 from headwater.model.types import duckdb_name, string_literal
-from headwater.sources import arguments
 from headwater.sources.columns import nulls, valid
 
 _WHOLE = r"-?[0-9]+|\+[0-9]+"

@@ -113,6 +113,7 @@ def _await(c: Choices, rows: Plan, other: Source) -> Plan:
 
 _SUMS = tuple(a.name for a in AGGREGATES.values() if a.additive and a.exact)
 _SPREADS = tuple(name for name in FRAME_AGGREGATES if not AGGREGATES[name].exact)
+_PAIRS = tuple(a.name for a in AGGREGATES.values() if a.form == "pair")
 OPERATORS: dict[str, Make] = {
     "filter": lambda c: _filter(c, _left(c)),
     "project": lambda c: plans.project(c, _left(c)),
@@ -129,6 +130,7 @@ OPERATORS: dict[str, Make] = {
     "aggregate extremes": _aggregate(tuple(a.name for a in AGGREGATES.values() if a.is_extreme)),
     "aggregate variance": _aggregate(tuple(a.name for a in AGGREGATES.values() if not a.exact)),
     "aggregate holistic": _aggregate(tuple(a.name for a in AGGREGATES.values() if not (a.additive or a.is_extreme))),
+    "aggregate pairs": _aggregate(_PAIRS),
     "aggregate mixed": _aggregate(None),
     "aggregate windowed": _aggregate(plans.EXACT, windowed=True),
     "time window": lambda c: TimeWindow(_chronons(c), c.pick([2, 3, 5, 8, 1])),

@@ -39,7 +39,7 @@ from headwater.algebra.nodes import (
     Union,
     Unnest,
 )
-from headwater.expressions.aggregates import AGGREGATES
+from headwater.expressions.aggregates import AGGREGATES, packed
 from headwater.expressions.nodes import Call, Cast, Column, Expression, Literal
 from headwater.expressions.rewrite import column
 from headwater.model.schema import Schema
@@ -196,13 +196,15 @@ def call(choices: Choices, of: Schema, output: str, functions: Sequence[str] | N
         return AggregateCall("COUNT", output, pa.int64(), filter=chosen)
     function, argument, type_ = choices.pick(options)
     distinct = choices.chance(25) and not AGGREGATES[function].deaf
-    parameters = (choices.pick([",", ""]),) if AGGREGATES[function].separated else ()
+    parameters = choices.pick(AGGREGATES[function].samples)
     return AggregateCall(function, output, type_, argument, distinct, chosen, parameters)
 
 
 def _functions_of(type_: pa.DataType) -> list[tuple[str, pa.DataType]]:
     """The aggregates of such a column and their types; not those that DuckDB computes in decimals."""
-    known = [a for a in AGGREGATES.values() if a.counts or type_ in _LITERALS]
+    known = [a for a in AGGREGATES.values() if a.counts or type_ in _LITERALS or pa.types.is_struct(type_)]
+    if pa.types.is_struct(type_):
+        known = [a for a in known if a.name != "ARRAY_AGG"]  # DuckDB sorts NULLs in them otherwise
     found = [(a.name, a.result(type_)) for a in known]
     return [(f, t) for f, t in found if t is not None and not (type_ == DECIMAL and pa.types.is_floating(t))]
 
@@ -217,11 +219,26 @@ EXACT = tuple(name for name, aggregate in AGGREGATES.items() if aggregate.exact)
 def aggregate(
     choices: Choices, plan: Plan, functions: Sequence[str] | None = EXACT, *, keys: int | None = None
 ) -> Aggregate:
+    pairs = functions is not None and all(AGGREGATES[f].form == "pair" for f in functions)
+    plan = _packed(choices, plan) if choices.chance(100 if pairs else 30) else plan
     names = plan.schema.names
     many = choices.pick([1, 1, 0, 2]) if keys is None else keys
     chosen = tuple(dict.fromkeys(choices.pick(names) for _ in range(min(many, len(names)))))
     calls = tuple(call(choices, plan.schema, fresh(f"c{i}", chosen), functions) for i in range(choices.integer(1, 3)))
     return Aggregate(plan, chosen, calls)
+
+
+def _packed(choices: Choices, plan: Plan) -> Plan:
+    """The plan with two of its columns as one STRUCT besides: arguments of an aggregate that takes two."""
+    numbers = [f for f in plan.schema if f.type in (pa.int32(), pa.int64(), pa.float64())]
+    plain = [f for f in plan.schema if f.type in _LITERALS]
+    if not plain:
+        return plan
+    pair = [choices.pick(numbers if numbers and choices.chance(50) else plain) for _ in range(2)]
+    values = [column(field) for field in pair]
+    argument = packed(values, unless_null=choices.pick([[], values[:1], values]))
+    kept = tuple((f.name, column(f)) for f in plan.schema)
+    return Project(plan, (*kept, (fresh("pair", plan.schema.names), argument)))
 
 
 def fresh(name: str, taken: Collection[str]) -> str:
@@ -304,7 +321,7 @@ def aggregate_windows(choices: Choices, plan: HopWindow | SessionWindow) -> Aggr
 
 
 def refreshed(choices: Choices, plan: Plan) -> Sample:
-    """An aggregate over a window that slides, once a slide (Golab 3.4)."""
+    """An aggregate over a window that slides, once per slide (Golab 3.4)."""
     slide = choices.pick([2, 3, 5, 4])
     window = TimeWindow(plan, slide * choices.pick([1, 1, 2]) + choices.pick([0, 0, 1]), slide)
     return Sample(aggregate(choices, window), slide, -1)

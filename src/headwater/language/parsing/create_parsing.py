@@ -1,4 +1,4 @@
-"""CREATE and DROP: streams, tables, views and functions."""
+"""CREATE and DROP: streams, tables, views, sinks and functions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,14 @@ from headwater.language.parsing.syntax import (
 from headwater.language.parsing.time_parsing import TimeClauseParser
 from headwater.language.text import closest, error_on
 
-KINDS = {"STREAM": "STREAM", "TABLE": "TABLE", "RELATION": "TABLE", "VIEW": "VIEW", "FUNCTION": "FUNCTION"}
+KINDS = {
+    "STREAM": "STREAM",
+    "TABLE": "TABLE",
+    "RELATION": "TABLE",
+    "VIEW": "VIEW",
+    "SINK": "SINK",
+    "FUNCTION": "FUNCTION",
+}
 """A relation is a table under Krämer's name for it (17.4)."""
 
 _LEVELS = ("STRONG", "MIDDLE", "WEAK")
@@ -71,6 +78,8 @@ class CreateParser(TimeClauseParser):
     def _parse_create_stream(self, kind: str) -> exp.Expr:
         name = self._parse_name(f"the name of a {kind.lower()}")
         created = CreateStream(this=name, kind=kind)
+        if kind == "SINK":
+            return self._parse_sink(created)
         listed = self._match(TokenType.L_PAREN, advance=False)
         if listed:
             self._parse_columns(created)
@@ -78,11 +87,23 @@ class CreateParser(TimeClauseParser):
             return self._parse_definition(created)
         if not listed or kind == "VIEW":
             raise self.expected("AS with a query" if kind == "VIEW" else '"(" with the columns, or AS with a query')
-        untyped = next((c for c in created.args.get("columns") or () if c.args.get("kind") is None), None)
+        columns = created.args.get("columns") or ()
+        untyped = next((c for c in columns if c.args.get("kind") is None and not c.args.get("computed")), None)
         if untyped is not None:
             raise error_on(self.sql, untyped.this, "SYNTAX", f'column "{untyped.name}" has no type')
         self._parse_clauses(created)
         return created
+
+    def _parse_sink(self, created: exp.Expr) -> exp.Expr:
+        """``TO function(…) [EVERY t] AS SELECT …``"""
+        if not self._match_text_seq("TO"):
+            raise self.expected("TO with the place that its rows go to, for example TO parquet('folder')")
+        created.set("target", self._parse_connector("sink"))
+        if self._match_text_seq("EVERY"):
+            created.set("every", self._parse_amount())
+        if not self._match(TokenType.ALIAS):
+            raise self.expected("AS with a query" if created.args.get("every") else "EVERY, or AS with a query")
+        return self._parse_definition(created)
 
     def _parse_definition(self, created: exp.Expr) -> exp.Expr:
         """``AS SELECT …``, or a table ``AS VALUES (…), (…)`` with or without parentheses."""
@@ -101,7 +122,7 @@ class CreateParser(TimeClauseParser):
         return created
 
     def _parse_columns(self, created: exp.Expr) -> None:
-        """``(column type [NOT NULL] [PRIMARY KEY], …, PRIMARY KEY (…), WATERMARK FOR …)``"""
+        """``(column type [NOT NULL] [PRIMARY KEY], …, column AS expression, PRIMARY KEY (…), WATERMARK FOR …)``"""
         for part in self._parse_wrapped_csv(self._parse_column_or_rule):
             if isinstance(part, exp.ColumnDef):
                 created.append("columns", part)
@@ -132,6 +153,13 @@ class CreateParser(TimeClauseParser):
         token = self._curr
         if self._match_set((TokenType.COMMA, TokenType.R_PAREN), advance=False):
             return self._at(exp.ColumnDef(this=name, constraints=[]), self._prev)
+        if self._match(TokenType.ALIAS):
+            computed = self._parse_disjunction()
+            if computed is None:
+                raise self.expected(f'what column "{name.name}" is computed as')
+            column = exp.ColumnDef(this=name, constraints=[])
+            column.args["computed"] = computed
+            return self._at(column, token)
         kind = self._parse_type_at(f'the type of column "{name.name}"')
         column = exp.ColumnDef(this=name, kind=kind, constraints=[])
         if self._match_text_seq("NOT", "NULL"):
@@ -203,11 +231,11 @@ class CreateParser(TimeClauseParser):
         found.set("expression", self._at(exp.Literal.number(sign + self._prev.text), number, self._prev))
         return self._at(found, start, self._prev)
 
-    def _parse_connector(self) -> exp.Expr:
+    def _parse_connector(self, what: str = "source") -> exp.Expr:
         start = self._curr
-        name = self._parse_name("the name of a source")
+        name = self._parse_name(f"the name of a {what}")
         if not self._match(TokenType.L_PAREN, advance=False):
-            raise self.expected('"(" with the arguments of the source')
+            raise self.expected(f'"(" with the arguments of the {what}')
         arguments = self._parse_wrapped_csv(self._parse_connector_argument, optional=True)
         return self._at(exp.Anonymous(this=name, expressions=arguments), start)
 

@@ -10,6 +10,7 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
+from headwater.language.parsing.array_parsing import GENERATORS, array_rows, with_array_rows
 from headwater.language.parsing.foreign_statements import AS_WINDOW, EMISSIONS, IN_FROM
 from headwater.language.parsing.output_windows import windowed_output
 from headwater.language.parsing.syntax import Granularity, OutputWindow, RelationToStream, StreamWindow
@@ -93,9 +94,11 @@ class QueryParser(TableFunctionParser):
             return self._parse_table_function()
         if self._match(TokenType.VALUES):
             return self._parse_rows()
-        if self._match(TokenType.LATERAL, advance=False):
+        if self._match(TokenType.LATERAL) and self._match_set((TokenType.L_PAREN, TokenType.SELECT), advance=False):
             hint = "Join with a sub-query that has the key: JOIN (SELECT k, … FROM s GROUP BY k) AS d ON d.k = b.k."
-            raise self.error("UNSUPPORTED", "LATERAL is not supported", hint=hint)
+            raise self.error("UNSUPPORTED", "LATERAL is not supported for sub-queries", self._prev, hint=hint)
+        if self._curr.text.upper() in GENERATORS and self._next.token_type == TokenType.L_PAREN:
+            return self._parse_array_rows()
         name = self._parse_name("the name of a stream or a sub-query")
         if self._match(TokenType.DOT, advance=False):
             raise self.error("SYNTAX", "a stream has a plain name, without a dot")
@@ -106,9 +109,23 @@ class QueryParser(TableFunctionParser):
                 name.meta["end"] + 1,
                 "UNKNOWN_FUNCTION",
                 f'function "{name.name}" cannot be used in FROM',
-                hint="Only TUMBLE, HOP, CUMULATE, SESSION, Istream, Dstream and Rstream can.",
+                hint="Only TUMBLE, HOP, CUMULATE, SESSION, UNNEST, explode, Istream, Dstream and Rstream can.",
             )
         return self._at(exp.Table(this=name), self._prev)
+
+    def _parse_array_rows(self) -> exp.Expr:
+        """``UNNEST(a) [WITH ORDINALITY]``, ``explode(a)`` and their like."""
+        start = self._curr
+        self._advance(2)
+        call = exp.Anonymous(this=start.text, expressions=self._parse_csv(self._parse_assignment))
+        if not self._match(TokenType.R_PAREN):
+            raise self.expected(f'")" after the argument of {start.text.upper()}')
+        self._at(call, start, self._prev)
+        ordinality = self._match_text_seq("WITH", "ORDINALITY")
+        if ordinality and start.text.upper() != "UNNEST":
+            hint = "posexplode(a) gives the places of items; UNNEST(a) WITH ORDINALITY does, too."
+            raise self.error("UNSUPPORTED", "only UNNEST can have WITH ORDINALITY", self._prev, hint=hint)
+        return array_rows(self.sql, call, ordinality=bool(ordinality))
 
     def _parse_rows(self) -> exp.Expr:
         start = self._prev
@@ -308,4 +325,6 @@ class QueryParser(TableFunctionParser):
     def _parse_query_modifiers(self, this: Any) -> Any:
         """Here a SELECT is complete, before set operations take it."""
         query = super()._parse_query_modifiers(this)
-        return windowed_output(self.sql, query) if isinstance(query, exp.Select) else query
+        if not isinstance(query, exp.Select):
+            return query
+        return windowed_output(self.sql, with_array_rows(self.sql, query))

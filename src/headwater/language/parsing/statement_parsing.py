@@ -24,6 +24,7 @@ _SHOWN = {
     "TABLES": "TABLES",
     "RELATIONS": "TABLES",
     "VIEWS": "VIEWS",
+    "SINKS": "SINKS",
     "QUERIES": "QUERIES",
     "FUNCTIONS": "FUNCTIONS",
 }

@@ -61,6 +61,22 @@ class TableFunction(exp.Expression):
     }
 
 
+class ArrayRows(exp.Expression):
+    """A row per item of an array, for each row of what stands before it in FROM.
+
+    ``kind`` is UNNEST, EXPLODE, POSEXPLODE or INLINE; ``hidden``: it stood in the select list.
+    """
+
+    arg_types: ClassVar = {
+        "this": True,
+        "kind": True,
+        "ordinality": False,
+        "outer": False,
+        "hidden": False,
+        "alias": False,
+    }
+
+
 class Statistic(exp.Expression):
     """``distinct(column) => 500`` of a STATISTICS clause; ``this`` says what, of a column or of the whole stream."""
 
@@ -68,7 +84,10 @@ class Statistic(exp.Expression):
 
 
 class CreateStream(exp.Expression):
-    """A stream, table or view (``kind``), declared by its columns or defined by a query or by rows of constants."""
+    """A stream, table, view or sink (``kind``), declared by its columns or defined by a query or by rows of constants.
+
+    A sink has a ``target``, a call, and may have a length of time, ``every``.
+    """
 
     arg_types: ClassVar = {
         "this": True,
@@ -82,6 +101,8 @@ class CreateStream(exp.Expression):
         "values": False,
         "consistency": False,
         "emission": False,
+        "target": False,
+        "every": False,
         "replace": False,
         "if_not_exists": False,
     }
@@ -97,6 +118,7 @@ class TimeClause(exp.Expression):
         "low": False,
         "high": False,
         "column": False,
+        "computed": False,
         "stream": False,
         "other": False,
         "name": False,
@@ -149,7 +171,7 @@ class ExplainStatement(exp.Expression):
 
 
 class Show(exp.Expression):
-    """``this`` says what: STREAMS, TABLES, QUERIES or FUNCTIONS; ``origin`` is USER or SYSTEM for functions."""
+    """``this`` says what: STREAMS, TABLES, SINKS, QUERIES or FUNCTIONS; ``origin`` is USER or SYSTEM for functions."""
 
     arg_types: ClassVar = {"this": True, "origin": False, "like": False}
 

@@ -13,11 +13,12 @@ from headwater.expressions.nodes import Call
 from headwater.expressions.rewrite import can_fail, is_call
 from headwater.expressions.types import common_type
 from headwater.language.expressions import ExpressionBinder
-from headwater.language.parsing.syntax import RelationToStream
+from headwater.language.parsing.syntax import ArrayRows, RelationToStream
 from headwater.language.predicates import compared
 from headwater.language.relations.from_items import Environment, ItemBinder
 from headwater.language.relations.joins import conjuncts, filtered, join, with_columns
 from headwater.language.relations.temporal_joins import TemporalJoin
+from headwater.language.relations.unnesting import bind_array, one_row, unnested
 from headwater.language.scope import Bound, Column, Item, NameSource, Relation, Scope, rename
 from headwater.language.subqueries.free_names import is_correlated, refused
 from headwater.language.subqueries.values import Values
@@ -75,13 +76,14 @@ class FromClause:
             if version := start.args.get("as_of"):
                 hint = "Write it after the table that is joined: FROM b JOIN p FOR SYSTEM_TIME AS OF b.ts ON …"
                 raise self.error(version, "SYNTAX", "FOR SYSTEM_TIME AS OF needs a stream left of it", hint=hint)
-            self._parts.extend(self._group(start, joined))
+            group = self._group(start, joined)  # which may take what is there into it
+            self._parts.extend(group)
         self._check_aliases([first, *(node.this for node in joins)])
 
     def _check_aliases(self, nodes: Sequence[exp.Expr]) -> None:
         seen: set[str] = set()
         for alias in (n.args.get("alias") for n in nodes):
-            if alias is None:
+            if alias is None or not alias.name:
                 continue
             if alias.name.casefold() in seen:
                 message = f'FROM has more than one "{alias.name}"'
@@ -101,10 +103,16 @@ class FromClause:
         return _is_fragile(predicate, self._parts)
 
     def _group(self, start: exp.Expr, joins: Sequence[exp.Join]) -> list[Relation]:
-        parts = self._parenthesised(start)
+        parts = self._beside([], start) if isinstance(start, ArrayRows) else self._parenthesised(start)
         nested = start.args.get("joins") or []
         pending, early = len(self._predicates), len(self.deferred)
         for node in [*nested, *joins]:
+            if isinstance(node.this, ArrayRows):
+                parts = self._beside(parts, node.this, outer=self._is_outer(node))
+                pending = min(pending, len(self._predicates))
+                scope = self._scope(tuple(i for p in parts for i in p.items))
+                self._predicates.extend(self._conditions(scope, node.args.get("on"), inner=True))
+                continue
             kind = self._kind(node)
             ours, deferred = len(self._predicates), len(self.deferred)
             right = self._parenthesised(node.this)
@@ -134,6 +142,35 @@ class FromClause:
                 raise self.error(node, "SYNTAX", f"a {kind.name} JOIN needs a condition", hint="Add ON … or USING (…).")
             parts = [self._outer_join(left_part, right_part, kind, on)]
         return parts
+
+    # -- arrays -----------------------------------------------------------------------------------------------------
+
+    def _beside(self, parts: list[Relation], node: ArrayRows, *, outer: bool = False) -> list[Relation]:
+        """The parts with the rows of an array, which may be of any item before it; they stay in their order."""
+        text, visible = self.environment.text, [*self._parts, *parts]
+        array = bind_array(node, self._scope(tuple(i for p in visible for i in p.items)))
+        owners = [part for part in visible if array.columns & _columns(part)]
+        if not owners:
+            return [*parts, unnested(text, node, one_row(), array, self.names, outer=outer)]
+        if owners == visible[-1:]:
+            (parts or self._parts).pop()
+            return [*parts, unnested(text, node, owners[0], array, self.names, outer=outer)]
+        whole = self._joined(visible, self._predicates)
+        self._parts, self._predicates = [], []
+        return [unnested(text, node, whole, array, self.names, outer=outer)]
+
+    def _is_outer(self, node: exp.Join) -> bool:
+        """LEFT JOIN … ON TRUE keeps rows without items."""
+        kind, on = self._kind(node), node.args.get("on")
+        if kind not in (JoinKind.INNER, JoinKind.LEFT) or node.args.get("using") or node.args.get("method"):
+            hint = "Write CROSS JOIN UNNEST(…), or LEFT JOIN UNNEST(…) ON TRUE."
+            raise self.error(
+                node.this, "UNSUPPORTED", "the rows of an array can be joined to those before it only", hint=hint
+            )
+        if kind == JoinKind.LEFT and not (isinstance(on, exp.Boolean) and on.this):
+            hint = "Write ON TRUE, and the condition in WHERE; or unnest in a sub-query, and join that."
+            raise self.error(on or node.this, "UNSUPPORTED", "LEFT JOIN UNNEST needs ON TRUE", hint=hint)
+        return kind == JoinKind.LEFT
 
     def _outer_join(self, left: Relation, right: Relation, kind: JoinKind, on: exp.Expr) -> Relation:
         """Conditions on sub-queries become columns of the side that they are about, and conditions on those."""

@@ -14,20 +14,22 @@ from attrs import evolve
 from sqlglot import exp
 
 from headwater.algebra.nodes import HopWindow, Plan, SessionWindow
-from headwater.algebra.properties import RowTimes, TimeColumn, row_times
+from headwater.algebra.properties import RowTimes, row_times
 from headwater.errors import SqlError
 from headwater.expressions import nodes
+from headwater.language.catalog import Stream
 from headwater.language.expressions import ExpressionBinder
 from headwater.language.parsing.syntax import Duration
 from headwater.language.predicates import struct
 from headwater.language.relations.joins import with_columns
-from headwater.language.relations.table_functions import at_their_times, hop, type_of_time
+from headwater.language.relations.table_functions import Around, at_their_times, hop, type_of_time
 from headwater.language.relations.windows import instants
 from headwater.language.scope import Bound, Column, Item, NameSource, Relation, Scope, project, reference
 from headwater.language.select.flink_windows import field_of, fields, in_sparks_words, is_flink_window, names_a_field
 from headwater.language.text import error_on
 
 _CALL = "window_call"
+_WRITTEN = "'{}'"
 _PARAMETERS = {"window": "(time, size [, slide [, start]])", "session_window": "(time, gap)"}
 _LENGTH = re.compile(r"\s*(?:interval\s+)?([-+]?[\d.]+)\s+([a-z]+)\s*", re.IGNORECASE)
 
@@ -78,8 +80,10 @@ def is_window_call(node: exp.Expr) -> bool:
 class GroupWindow:
     """The window of one query's GROUP BY: first its column, and the rows with it once the keys are known."""
 
-    def __init__(self, call: exp.Expr, scope: Scope, names: NameSource, times: RowTimes) -> None:
-        self._scope, self._call, self._times = scope, call, times
+    def __init__(
+        self, call: exp.Expr, scope: Scope, names: NameSource, times: RowTimes, streams: Sequence[Stream]
+    ) -> None:
+        self._scope, self._call, self._times, self._streams = scope, call, times, streams
         name, arguments = call.name.lower(), call.expressions
         written = call.meta.get("written")
         most = 4 if name == "window" else 2
@@ -101,12 +105,12 @@ class GroupWindow:
             self._visible = tuple(Column(shown, end, self._time, nullable=False) for shown, end in pairs)
 
     @classmethod
-    def of(
-        cls, node: exp.Select, scope: Scope, names: NameSource, plan: Plan, time_column: TimeColumn
-    ) -> GroupWindow | None:
+    def of(cls, node: exp.Select, scope: Scope, names: NameSource, plan: Plan, around: Around) -> GroupWindow | None:
         """That of a query over the rows of a plan, if it has one."""
         call = node.args.get(_CALL)
-        return None if call is None else cls(call, scope, names, row_times(plan, time_column))
+        if call is None:
+            return None
+        return cls(call, scope, names, row_times(plan, around.time_column), around.times(plan))
 
     def error(self, node: exp.Expr, code: str, message: str, *, hint: str = "") -> SqlError:
         return error_on(self._scope.text, node, code, message, hint=hint)
@@ -119,13 +123,13 @@ class GroupWindow:
         """The rows in their windows; sessions are those of the other keys."""
         plan, text = at_their_times(relation.plan, self._times), self._scope.text
         if self.column.name == "window":
-            size, slide, offset = hop(text, *[*self._lengths, None, None][:3])
+            size, slide, offset = hop(text, *[*self._lengths, None, None][:3], times=self._streams, written=_WRITTEN)
             windowed: Plan = HopWindow(plan, size, slide, offset, *self._ends, self._time)
         else:
             ours = {c.internal for c in self._visible}
             others = [k for k in keys if k.column not in ours]
             plan, partition = with_columns(plan, others, self._names)
-            gap = instants(text, self._lengths[0], "the gap of a session")
+            gap = instants(text, self._lengths[0], "the gap of a session", self._streams, _WRITTEN)
             windowed = SessionWindow(plan, gap, tuple(dict.fromkeys(partition)), *self._ends, self._time)
             self.sessions = windowed
         if self.column not in self._visible:

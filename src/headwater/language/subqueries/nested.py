@@ -111,7 +111,7 @@ class NestedQueries:
         if from_ is None:
             return ()
         bind = partial(self._derived, outer=outer)
-        environment = evolve(self._environment, bind_query=bind, outer=outer, unbounded=[], notices=[])
+        environment = evolve(self._environment, bind_query=bind, outer=outer, unbounded=[], notices=[], bare=[])
         clause = FromClause(environment, NameSource())
         clause.add(from_.this, node.args.get("joins") or [])
         return clause.items

@@ -39,7 +39,8 @@ class UnnestOperator(Operator):
     def step(self, state: None, inputs: Inputs, frontiers: Frontiers, reached: int = BEGINNING) -> Step:
         (delta,) = inputs
         arrays = delta.columns[self._column]
-        counts = pc.list_value_length(arrays).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+        lengths = pc.call_function("list_value_length", [arrays]).fill_null(0)
+        counts = lengths.to_numpy(zero_copy_only=False).astype(np.int64)
         items = arrays.flatten()
         copies = np.maximum(counts, 1) if self._outer else counts
         row = np.repeat(np.arange(len(delta)), copies)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from headwater.language.emission import shown_emission
-from headwater.language.introspection import SHOW_QUERIES, SHOW_STREAMS, Answer
+from headwater.language.introspection import SHOW_QUERIES, SHOW_SINKS, SHOW_STREAMS, Answer
 from headwater.model.time import INFINITY
 from headwater.runtime.views.amounts import instant_text, length_text
 from headwater.runtime.views.progress import late_by_text, moment_text, query_progress, stream_progress
@@ -36,6 +36,11 @@ def with_counts(answer: Answer, picture: Picture) -> Answer:
 
 def with_states(answer: Answer, picture: Picture, *, views: Collection[str] = (), failed: bool = False) -> Answer:
     """The answer with what only an engine knows, if it is about queries. ``views``: their names, in lower case."""
+    if answer.title == SHOW_SINKS:
+        running = "failed" if failed else "running"
+        states = (running if row[0] in picture.queries else "not started" for row in answer.rows)
+        told = tuple((*row, state) for row, state in zip(answer.rows, states, strict=True))
+        return Answer(answer.title, (*answer.columns, "state"), told)
     if answer.title != SHOW_QUERIES:
         return answer
     rows: list[tuple[str, ...]] = []

@@ -1,4 +1,4 @@
-"""The arguments of SOURCE functions: found by place or name, checked, converted, with errors that say what to type."""
+"""The arguments of functions after SOURCE and TO: found by place or name, checked, converted; errors say what to type."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ class Parameter:
 
 @frozen
 class Arguments:
-    """What a function was given, for one stream."""
+    """What a function was given."""
 
-    stream: str
+    whose: str
+    """Its place in messages: ``source csv of stream "bid"``."""
     connector: Connector
 
     @property
@@ -62,10 +63,8 @@ class Arguments:
         return values
 
     def error(self, code: str, message: str, hint: str = "", *, detail: str = "") -> InputError:
-        """A mistake in the SOURCE of the stream."""
-        return InputError(
-            code, f'source {self.function} of stream "{self.stream}": {message}', detail=detail, hint=hint
-        )
+        """A mistake in what it was given."""
+        return InputError(code, f"{self.whose}: {message}", detail=detail, hint=hint)
 
     def _given(self, parameters: Sequence[Parameter]) -> dict[str, Any]:
         placed = sorted((p for p in parameters if p.place is not None), key=lambda p: p.place or 0)
@@ -138,7 +137,7 @@ def between(least: int, most: int) -> Convert:
 count = between(1, 10**15)
 """Rows or events."""
 rate = between(1, 10**9)
-"""So many a second."""
+"""So many per second."""
 port = between(1, 65_535)
 
 
