@@ -16,6 +16,8 @@ from headwater.operators.aggregates.aggregate import AggregateOperator, Call
 from headwater.operators.base import Operator
 from headwater.operators.joins.join import JoinOperator
 from headwater.operators.sweeps.count_sweep import CountSweepOperator
+from headwater.operators.windows.frame_values import FrameCall
+from headwater.operators.windows.frames import FramesOperator
 from headwater.operators.windows.row_window import RowWindowOperator
 
 BID = Schema.of(auction="BIGINT", price="DOUBLE")
@@ -26,6 +28,11 @@ ROWS = 10
 _COUNT = Call("COUNT", "n", pa.int64())
 _SUM = Call("SUM", "total", pa.float64(), "price")
 _MAX = Call("MAX", "highest", pa.float64(), "price")
+_FRAMES = (
+    FrameCall("SUM", "total", pa.float64(), "price"),
+    FrameCall("AVG", "mean", pa.float64(), "price", first=ROWS - 1),
+    FrameCall("LAST_VALUE", "before", pa.float64(), "price", first=1, last=1),
+)
 
 Tick = tuple[tuple[Delta, ...], tuple[int, ...]]
 
@@ -38,8 +45,8 @@ class Case:
     make: Callable[[], Operator]
     streams: tuple[str, ...]
     sql: str | None
-    expected: float
-    """M rows/s that a throw-away prototype reached on one core."""
+    expected: float | None = None
+    """M rows/s that a throw-away prototype reached on one core, where there was one."""
 
 
 _ENDS = f"""
@@ -84,23 +91,27 @@ FROM bid b JOIN auction a ON b.auction = a.auction AND b.ts < a.ts + {WINDOW} AN
 _LAST_ROWS = f"""
 SELECT auction, price, ts, lead(ts, {ROWS}) OVER (PARTITION BY auction ORDER BY ts, price) FROM bid"""
 
+_OVER = f"""
+SELECT auction, price, ts, sum(price) OVER (w ROWS UNBOUNDED PRECEDING), avg(price) OVER (w ROWS {ROWS - 1} PRECEDING),
+       lag(price) OVER w FROM bid WINDOW w AS (PARTITION BY auction ORDER BY ts, price)"""
+
 CASES = (
     Case(
-        "COUNT + SUM a key, strong",
+        "COUNT + SUM per key, strong",
         lambda: AggregateOperator([BID], ["auction"], [_COUNT, _SUM], revisable=False),
         ("bid",),
         _MOVING_SUM,
         6.5,
     ),
     Case(
-        "COUNT + SUM + MAX a key, strong",
+        "COUNT + SUM + MAX per key, strong",
         lambda: AggregateOperator([BID], ["auction"], [_COUNT, _SUM, _MAX], revisable=False),
         ("bid",),
         _MOVING_MAX,
         4.5,
     ),
     Case(
-        "COUNT + SUM a key, speculative",
+        "COUNT + SUM per key, speculative",
         lambda: AggregateOperator([BID], ["auction"], [_COUNT, _SUM], speculative=True),
         ("bid",),
         None,
@@ -116,11 +127,23 @@ CASES = (
     Case("DISTINCT", lambda: CountSweepOperator(KEY, "distinct"), ("key",), _DISTINCT, 7.0),
     Case("EXCEPT ALL", lambda: CountSweepOperator(KEY, "except all"), ("auction key", "key"), _EXCEPT, 7.0),
     Case(
-        f"last {ROWS} rows a key",
+        f"last {ROWS} rows per key",
         lambda: RowWindowOperator(BID, ROWS, partition=["auction"], speculative=False),
         ("chronon",),
         _LAST_ROWS,
         7.8,
+    ),
+    Case(
+        f"OVER: running SUM, AVG of {ROWS} rows, LAG",
+        lambda: FramesOperator(BID, _FRAMES, ["auction"], speculative=False),
+        ("chronon",),
+        _OVER,
+    ),
+    Case(
+        f"OVER: running SUM, AVG of {ROWS} rows, LAG, speculative",
+        lambda: FramesOperator(BID, _FRAMES, ["auction"], speculative=True),
+        ("chronon",),
+        None,
     ),
 )
 

@@ -31,8 +31,8 @@ def bench(
     what: Annotated[
         Bench,
         typer.Argument(
-            help="kernels: rows a second an operator; state: ticks as it grows; drift: a long sum; planner: text to plan; "
-            "files: a folder as it fills; "
+            help="kernels: rows per second and operator; state: ticks as it grows; drift: a long sum; "
+            "planner: text to plan; files: a folder as it fills; "
             "engine: all of it, beside Spark, Flink and DuckDB; time: how soon rows are final, simulated; "
             "consistency: what each level costs and brings."
         ),
@@ -45,7 +45,7 @@ def bench(
     ] = None,
     repeat: Annotated[int, typer.Option("--repeat", min=1, help="engine: runs of each, the best counts.")] = 3,
     limit: Annotated[
-        float, typer.Option("--limit", min=1, help="engine: seconds a run; what takes longer gets fewer rows.")
+        float, typer.Option("--limit", min=1, help="engine: seconds per run; what takes longer gets fewer rows.")
     ] = 60,
     query: Annotated[list[str] | None, typer.Option("--query", help="engine: only these, by name.")] = None,
     engine: Annotated[list[str] | None, typer.Option("--engine", help="engine: only these, by name.")] = None,

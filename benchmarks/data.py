@@ -28,7 +28,7 @@ class Bids(NamedTuple):
 
 
 class Auctions(NamedTuple):
-    """Columns in arrival order, one an auction."""
+    """Columns in arrival order, one per auction."""
 
     auction: Int64Array
     seller: Int64Array

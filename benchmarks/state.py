@@ -26,7 +26,7 @@ from headwater.state.store import FileStore, MemoryStore, Store
 DELTA = 10_000
 LIVE = (10_000, 100_000, 1_000_000, 10_000_000)
 _TICKS = 40
-_FILL = 500_000  # rows a tick while the state is built up
+_FILL = 500_000  # rows per tick while the state is built up
 _STEP = 1_000  # instants between two rows
 
 
@@ -53,17 +53,17 @@ CASES = (
         (BID, AUCTION),
         rows_a_key=2,
     ),
-    StateCase("COUNT + SUM a key", lambda: AggregateOperator([BID], ["auction"], _CALLS, revisable=False), (BID,)),
+    StateCase("COUNT + SUM per key", lambda: AggregateOperator([BID], ["auction"], _CALLS, revisable=False), (BID,)),
     StateCase("DISTINCT", lambda: CountSweepOperator(KEY, "distinct"), (KEY,)),
     StateCase("EXCEPT ALL", lambda: CountSweepOperator(KEY, "except all"), (KEY, KEY)),
     StateCase(
-        f"last {ROWS} rows a key",
+        f"last {ROWS} rows per key",
         lambda: RowWindowOperator(BID, ROWS, partition=["auction"], speculative=False),
         (BID,),
         by_rows=True,
     ),
     StateCase(
-        "last row a key, filled at one instant",
+        "last row per key, filled at one instant",
         lambda: RowWindowOperator(BID, 1, partition=["auction"], speculative=False),
         (BID,),
         rows_a_key=1,

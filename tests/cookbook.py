@@ -26,7 +26,9 @@ from typing import Any
 
 FOLDER = Path(__file__).resolve().parents[1] / "examples" / "cookbook"
 JOBS = sorted(path.parent.name for path in FOLDER.glob("*/query.sql"))
-ON_SPARK = sorted(job for job in JOBS if re.search("pyspark|MASTER", (FOLDER / job / "program.py").read_text()))
+ON_SPARK = sorted(
+    job for job in JOBS if re.search(r"pyspark|MASTER|to_spark", (FOLDER / job / "program.py").read_text())
+)
 """Those whose programs are about Spark."""
 
 Row = dict[str, Any]
@@ -136,8 +138,9 @@ def _rows(answer: Any) -> list[Row]:
 
 
 def _plain(value: Any) -> str:
-    """As JSON lines have it."""
-    return value.isoformat() if isinstance(value, (datetime, date)) else str(value)
+    """As JSON lines have it: times without zeros at their end."""
+    text = value.isoformat() if isinstance(value, (datetime, date)) else str(value)
+    return text.rstrip("0") if isinstance(value, datetime) and value.microsecond else text
 
 
 def _order(line: str) -> tuple[Any, ...]:

@@ -167,7 +167,7 @@ _times = 0
 
 def at_point(name: str) -> None:
     """Die, if this is the moment."""
-    global _times  # noqa: PLW0603 - one a process
+    global _times  # noqa: PLW0603 - one per process
     told = json.loads(os.environ[_CRASH])
     driver = told.pop("driver")
     crash = Crash(**told)

@@ -68,3 +68,12 @@ def test_no_file_names_a_path_of_one_machine():
         pytest.skip("not a git checkout")
     files = [ROOT / name for name in names if (ROOT / name).is_file()]
     assert [str(path.relative_to(ROOT)) for path in files if MACHINE_PATH.search(path.read_bytes())] == []
+
+
+def test_rates_are_told_with_per():
+    """Rows per second, one tick per row: "a" reads as something else where a rate is meant."""
+    rate = re.compile(r"\b(?:rows|events|elements|bytes|files) an? (?:second|minute|hour|tick|key|group|seller)\b")
+    places = ("src", "benchmarks", "docs", "examples", "*.md")
+    files = [p for place in places for p in (ROOT.glob(place) if "*" in place else (ROOT / place).rglob("*.*"))]
+    told = [p for p in files if p.suffix in (".py", ".md", ".sql") and rate.search(p.read_text(encoding="utf-8"))]
+    assert [str(path.relative_to(ROOT)) for path in told] == []

@@ -68,7 +68,7 @@ def _cells(one: Measured, found: Sequence[Measured]) -> tuple[str, ...]:
 
 def _about(rows: int) -> str:
     return (
-        f"{rows:,} bids, late by 3 s on average and {LATEST} s at most; a tick a second. "
+        f"{rows:,} bids, late by 3 s on average and {LATEST} s at most; one tick per second. "
         "A wait is how far the stream's time had come past the start of an answer when it showed for good: "
         "with EMIT ON START that is when it was known, with ON CLOSE when its end was known too."
     )

@@ -133,7 +133,7 @@ def _spark_hop(slide: int) -> str:
 def _sliding(slide: int) -> Case:
     return Case(
         name=f"count-{slide}",
-        title=f"count a key, 60 s / {slide} s",
+        title=f"count per key, 60 s / {slide} s",
         headwater=f"SELECT auction, COUNT(*) AS n FROM bid WINDOW(RANGE 60 SECONDS SLIDE {slide} SECONDS) GROUP BY auction",
         flink=f"SELECT auction, window_end, COUNT(*) AS n FROM {_flink_hop('bid', slide)} "
         "GROUP BY auction, window_start, window_end",
@@ -266,7 +266,7 @@ CASES = (
         columns=("auction", "window_end"),
         intervals=_reports(10),
         duckdb_intervals=True,
-        note="Flink and Spark sum +1 and -1 a window, which here is the same, as no auction opens twice",
+        note="Flink and Spark sum +1 and -1 per window, which here is the same, as no auction opens twice",
     ),
     Case(
         name="except",
@@ -284,7 +284,7 @@ CASES = (
     ),
     Case(
         name="last-10",
-        title="last 10 rows a key, COUNT + SUM",
+        title="last 10 rows per key, COUNT + SUM",
         headwater="SELECT auction, COUNT(*) AS n, SUM(price) AS total FROM bid WINDOW(PARTITION BY auction ROWS 10) "
         "GROUP BY auction",
         flink=_LAST_ROWS,

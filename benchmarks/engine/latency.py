@@ -77,7 +77,7 @@ class Growing:
 
 GROWING = (
     Growing(
-        "COUNT + SUM a key",
+        "COUNT + SUM per key",
         "SELECT auction, COUNT(*) AS n, SUM(price) AS total FROM bid WINDOW(RANGE {live} MILLISECONDS) GROUP BY auction",
         ("bid",),
         10,

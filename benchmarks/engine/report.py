@@ -79,7 +79,7 @@ def _agreement(line: Line) -> str:
 def notes(comparison: Comparison) -> Iterator[str]:
     """What the table cannot say."""
     yield (
-        f"Thousand rows a second, best of {comparison.repeat}, engines in turns after one run each to warm up; "
+        f"Thousand rows per second, best of {comparison.repeat}, engines in turns after one run each to warm up; "
         f"in brackets how many rows an engine got that would take more than {comparison.limit:.0f} s for all."
     )
     yield "; ".join(comparison.versions) + "."

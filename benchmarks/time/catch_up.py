@@ -42,12 +42,12 @@ def run(seconds: int = 150, seed: int = 3, *, outage: tuple[int, int] = (20, 50)
         "Flink, bounds 1.3 s": {name: flink({name: rows}, _DELAY, at[1::2]) for name, rows in streams.items()},
     }
     return Finding(
-        f"catching up after {outage[1] - outage[0]} s of outage, {DRAIN['left_side']} and {DRAIN['right_side']} rows a tick",
+        f"catching up after {outage[1] - outage[0]} s of outage, {DRAIN['left_side']} and {DRAIN['right_side']} rows/tick",
         ("method", "rows", "late, read fast", "late, read slowly", "both final, mean ms", "never final"),
         tuple(_line(method, streams, its) for method, its in series.items()),
         (
-            "7 rows a second each, up to 1 s of latency, clocks within 100 ms. Final: rows of the stream that is read fast, "
-            "for an operator over both; the time is that of reading the backlog.",
+            "7 rows per second each, up to 1 s of latency, clocks within 100 ms. Final: rows of the stream that is read "
+            "fast, for an operator over both; the time is that of reading the backlog.",
             "Spark max, and Spark with one stream, lose what the slower backlog holds; Spark min and Flink lose nothing.",
             "Without a send time Headwater takes rows to be sent as late as they are read, so a bound begins to hold only "
             "when the backlog is gone.",

@@ -30,7 +30,7 @@ def run(
     """Every kind of delay, by default and with budgets."""
     lines = [line for kind in kinds for line in _lines(kind, DELAYS[kind](seed, seconds), clauses)]
     return Finding(
-        f"learned bounds: one stream, 200 rows a second, {seconds} s",
+        f"learned bounds: one stream, 200 rows per second, {seconds} s",
         (
             *("delays: HEARTBEAT ESTIMATED", "late %", "mean ms", "median ms", "p99 ms"),
             *("best constant ms", "its late %", "its mean", "its median", "its p99", "mean", "median", "p99"),
@@ -39,7 +39,7 @@ def run(
         (
             "The constant is the smallest delay of Spark's rule that makes no more rows late, found in hindsight for "
             "this very run: nobody has it beforehand. Ratios: how many times sooner than with it; below 1 is later.",
-            "calm: exponential, 100 ms; spikes: 2 s longer for 4 s about once a minute; regimes: 3 s longer in every "
+            "calm: exponential, 100 ms; spikes: 2 s longer for 4 s about once per minute; regimes: 3 s longer in every "
             "fourth minute; rare long bursts: 5 s longer for 20 s about every 300 s; sinusoid: 50 ms to 3 s, three times; "
             "Pareto: 1.8, at least 50 ms; cut off: every 300 s nothing gets through for 30 s, then all of it. Delays are "
             "synthetic.",

@@ -31,7 +31,7 @@ def run(seconds: int = 1800, seed: int = 4) -> Finding:
     streams = fast_and_sparse(seed, seconds)
     series = {**_ours(streams), **_theirs(streams)}
     return Finding(
-        f"a fast and a sparse stream: 100 rows a second, and one in 20 s ({seconds} s)",
+        f"a fast and a sparse stream: 100 rows per second, and one in 20 s ({seconds} s)",
         ("method", "late % fast", "late % sparse", "fast alone, mean ms", "join, mean ms", "join, p99 ms"),
         tuple(_line(method, streams, its) for method, its in series.items()),
         (
@@ -39,7 +39,7 @@ def run(seconds: int = 1800, seed: int = 4) -> Finding:
             "and for one over both. Latency is up to 0.2 s and 10 s; clocks are within 200 ms.",
             "200 ms of the first are the latency that is declared, the rest are ticks of 20 ms. Measured from the times of "
             "rows instead, it would be shorter by as much as the source's clock is fast.",
-            "Spark has one watermark a query, so its operator over the fast stream alone waits like the join.",
+            "Spark has one watermark per query, so its operator over the fast stream alone waits like the join.",
         ),
     )
 

@@ -47,7 +47,7 @@ def calm(seed: int, seconds: int, rate: int = 200) -> Rows:
 
 
 def spikes(seed: int, seconds: int, rate: int = 200) -> Rows:
-    """About once a minute, for 4 s, delays are 2 s longer in the mean."""
+    """About once per minute, for 4 s, delays are 2 s longer in the mean."""
     return _bursts(seed, seconds, rate, gap=60, length=4, mean=2)
 
 

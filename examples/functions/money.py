@@ -7,12 +7,12 @@ import math
 import pyarrow as pa
 import pyarrow.compute as pc
 
-EUROS_A_DOLLAR = 0.92
+EUROS_PER_DOLLAR = 0.92
 
 
 def dol_to_euro(dollars: pa.Array) -> pa.Array:
     """Krämer's DolToEuro (Example 7.2): an array of dollars in, one of euros out."""
-    return pc.round(pc.multiply(dollars, EUROS_A_DOLLAR), 2)
+    return pc.round(pc.multiply(dollars, EUROS_PER_DOLLAR), 2)
 
 
 class GeometricMean:

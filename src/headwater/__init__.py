@@ -17,22 +17,42 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from headwater import sinks
+    from headwater.clock.wall import VirtualClock
     from headwater.engine import Engine, connect
-    from headwater.errors import HeadwaterError
+    from headwater.errors import HeadwaterError, InputError, SqlError, StateError, StreamError
     from headwater.language.notices import HeadwaterNotice
     from headwater.query import Query, Run
     from headwater.result import Result
 
 __version__ = "0.1.0"
-__all__ = ["Engine", "HeadwaterError", "HeadwaterNotice", "Query", "Result", "Run", "connect", "sinks"]
+__all__ = [
+    "Engine",
+    "HeadwaterError",
+    "HeadwaterNotice",
+    "InputError",
+    "Query",
+    "Result",
+    "Run",
+    "SqlError",
+    "StateError",
+    "StreamError",
+    "VirtualClock",
+    "connect",
+    "sinks",
+]
 
 _PLACES = {
     "Engine": "headwater.engine",
     "HeadwaterError": "headwater.errors",
     "HeadwaterNotice": "headwater.language.notices",
+    "InputError": "headwater.errors",
     "Query": "headwater.query",
     "Result": "headwater.result",
     "Run": "headwater.query",
+    "SqlError": "headwater.errors",
+    "StateError": "headwater.errors",
+    "StreamError": "headwater.errors",
+    "VirtualClock": "headwater.clock.wall",
     "connect": "headwater.engine",
 }
 
@@ -46,3 +66,8 @@ def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module 'headwater' has no attribute {name!r}")
     return getattr(importlib.import_module(_PLACES[name]), name)
+
+
+def __dir__() -> list[str]:
+    """What users are meant to use, and nothing of how it is made."""
+    return [*__all__, "__version__"]

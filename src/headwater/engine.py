@@ -17,16 +17,17 @@ from headwater.backends.local import LocalBackend
 from headwater.clock.wall import VirtualClock, WallClock
 from headwater.created_functions import CreatesFunctions
 from headwater.errors import HeadwaterError, InputError
-from headwater.language.catalog import Stream
+from headwater.language.catalog import Kind, Stream
 from headwater.language.introspection import Answer, Explain
 from headwater.language.notices import Notice, show_notices
 from headwater.language.script import Query as BoundQuery
 from headwater.language.script import Script
 from headwater.model.durations import wall_time_in
 from headwater.optimizer.plan_query import plan_query
+from headwater.public import public, public_methods
 from headwater.query import Query, Run
 from headwater.query import Script as QueryScript
-from headwater.result import Result
+from headwater.result import Result, Text
 from headwater.runs import Runs
 from headwater.runtime.core import Core
 from headwater.runtime.inputs import Inputs
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+@public
 def connect(
     master: str | None = None,
     *,
@@ -116,6 +118,7 @@ def connect(
     return Engine(core, backend, **shared)
 
 
+@public_methods
 class Engine(CreatesFunctions):
     """Streams, queries, and the dataflow that runs them. Close it when done, or use it in a ``with`` statement."""
 
@@ -134,7 +137,7 @@ class Engine(CreatesFunctions):
 
     def sql(self, text: str, *, name: str | None = None) -> Any:
         """Run statements. A SELECT, CREATE STREAM … AS or CREATE SINK gives a ``Query``, which is to be started; SHOW,
-        DESCRIBE and EXPLAIN give text.
+        DESCRIBE and EXPLAIN give text that shows itself as a table (``rows()`` has its rows).
 
         Of several statements the last one's result is returned; other statements have none. A mistake changes nothing.
         Notices are shown as Python's warnings of the category ``HeadwaterNotice``.
@@ -172,9 +175,10 @@ class Engine(CreatesFunctions):
     ) -> None:
         """Make a streaming DataFrame a stream, ordered by one of its columns.
 
-        ``disorder``: how much older than the newest a row may be (``"2 seconds"``, or a plain number for a numeric time;
-        None: that is learned from the rows); ``partition``: a column whose values have a clock each; ``malformed``:
-        ``"fail"`` or ``"divert"``; ``changes``: how rows tell of changes, ``"headwater"`` or ``"debezium"``, with a ``key``;
+        ``time``: that column, or what the time is computed as, as in ORDERED BY (``"timestamp_millis(ts)"``); ``disorder``:
+        how much older than the newest a row may be (``"2 seconds"``, or a plain number for a numeric time; None: that is
+        learned from the rows); ``partition``: a column whose values have a clock each; ``malformed``: ``"fail"`` or
+        ``"divert"``; ``changes``: how rows tell of changes, ``"headwater"`` or ``"debezium"``, with a ``key``;
         ``statistics``: what is known of the rows, as in SQL (``{"rate": 5000, "distinct(auction)": 20000}``).
         """
         from headwater.sources.dataframe import DataFrameSource, declared
@@ -238,9 +242,11 @@ class Engine(CreatesFunctions):
         with self._lock:
             run = self._runs.start(query, sink, self._statements.catalog, name)
         self._loop.start()
+        self._statements.started.add(query.defined_by)
+        if not query.plan.streams:  # its answer needs no rows: it is there when this returns
+            self._loop.settle()
         show_notices(notice for notice in run.notices if notice not in self._told)
         self._told |= set(run.notices)
-        self._statements.started.add(query.defined_by)
         return run
 
     def drop(self, name: str) -> None:
@@ -297,8 +303,8 @@ class Engine(CreatesFunctions):
 
     @property
     def finite(self) -> bool:
-        """Will all sources that are read end by themselves?"""
-        return self._inputs.finite
+        """Will all sources that are read end by themselves? Queries over constants alone read none."""
+        return self._inputs.finite or (bool(self._runs.by_name) and not any(r.query.plan.streams for r in self._runs))
 
     @property
     def awaited(self) -> tuple[str, ...]:
@@ -330,12 +336,12 @@ class Engine(CreatesFunctions):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def explain(self, request: Explain, settings: Settings) -> str:
+    def explain(self, request: Explain, settings: Settings) -> Text:
         """The text that answers an EXPLAIN, as this engine would run it; see ``Query.explain``."""
         known = self._runs.known_statistics(request, self._statements.catalog)
         plan = plan_query(request.plan, settings, statistics=known).plan
         streams = self._backend.native_streams(self._inputs, plan)
-        return explain(request, settings, statistics=known, streams=streams, clock=self._core.times.clock)
+        return Text(explain(request, settings, statistics=known, streams=streams, clock=self._core.times.clock))
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
@@ -347,7 +353,13 @@ class Engine(CreatesFunctions):
         sink = None if bound.target is None else self._statements.sink_maker(bound.name)
         return Query(name or bound.name, *known, uses=bound.uses, defined_by=defined_by, named=named, make_sink=sink)
 
-    def _answer_text(self, answer: Answer | Explain, settings: Settings) -> str:
+    def __repr__(self) -> str:
+        streams = len(self._statements.catalog.names(Kind.STREAM, Kind.TABLE))
+        running = sum(run.running for run in self._runs)
+        state = "closed" if self._closed else f"{running} of {len(list(self._runs))} queries run"
+        return f"<Engine {self._backend}: {streams} streams and tables, {state}>"
+
+    def _answer_text(self, answer: Answer | Explain, settings: Settings) -> Text:
         return self.explain(answer, settings) if isinstance(answer, Explain) else self._statements.shown(answer)
 
     def _check_open(self) -> None:

@@ -61,6 +61,10 @@ class HeadwaterError(Exception):
     def hint(self) -> str:
         return self.args[3]
 
+    def _render_traceback_(self) -> list[str]:
+        """In notebooks the message alone: IPython asks for this."""
+        return str(self).splitlines()
+
     def __str__(self) -> str:
         lines = [f"{self.code}: {self.message}"]
         if self.detail:

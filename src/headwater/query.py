@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, field, frozen
 
-from headwater.errors import InputError
+from headwater.errors import HeadwaterError, InputError
 from headwater.language.binder import level_of
 from headwater.language.consistency import STRONG, Consistency
 from headwater.language.emission import ON_CLOSE, Emission
@@ -16,9 +16,10 @@ from headwater.language.introspection import Explain, ExplainFormat, ExplainLeve
 from headwater.language.notices import Notice
 from headwater.language.script import Query as BoundQuery
 from headwater.model.schema import Schema
-from headwater.result import Result
+from headwater.public import public_methods
+from headwater.result import Result, Text
 from headwater.runtime.views.amounts import moment
-from headwater.runtime.views.progress import QueryProgress, query_progress
+from headwater.runtime.views.progress import QueryProgress, moment_text, query_progress
 from headwater.settings import Settings
 from headwater.sinks.base import Sink
 
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     from headwater.runtime.deployment import Running
 
 
-@define(eq=False)
+@public_methods
+@define(eq=False, repr=False)
 class Query:
     """A query that can be explained and started. ``engine.sql`` makes them."""
 
@@ -50,6 +52,10 @@ class Query:
     make_sink: Callable[[], Sink] | None = field(default=None, repr=False)
     """What makes the sink that it goes to if ``start`` is given none: that of CREATE SINK; None: memory."""
 
+    def __repr__(self) -> str:
+        level = f", CONSISTENCY {self.consistency}" if self.consistency is not None else ""
+        return f"<Query {self.name} {self.schema}{level}: .start() lets it run, .explain() says how>"
+
     @property
     def schema(self) -> Schema:
         """The columns of its answer."""
@@ -64,7 +70,7 @@ class Query:
         """In which form its answers go to the sink; ``InputError`` if that cannot take them so."""
         return ON_CLOSE if self.speculative and self.emission is None else sink.form_of(self.emission)
 
-    def explain(self, level: str = "optimized", *, format: str = "tree", verbose: bool = False) -> str:
+    def explain(self, level: str = "optimized", *, format: str = "tree", verbose: bool = False) -> Text:
         """How it runs: ``level`` is logical, optimized or physical; ``format`` tree, text, json or mermaid."""
         request = Explain(
             self.name,
@@ -94,11 +100,12 @@ class Script:
 
     queries: tuple[Query, ...]
     """Every CREATE STREAM, TABLE or SINK … AS, then every SELECT: ``query_1``, …, and ``query``, the last one."""
-    answers: tuple[str, ...]
+    answers: tuple[Text, ...]
     """What SHOW, DESCRIBE and EXPLAIN say."""
     notices: tuple[Notice, ...]
 
 
+@public_methods
 class Run:
     """A query that runs. When it has ended, it still tells what was known last."""
 
@@ -112,6 +119,7 @@ class Run:
 
     @property
     def running(self) -> bool:
+        """Does it run? Not when it was stopped or dropped, or another one has its name."""
         return self.name in self._core.deployment and self._core.deployment[self.name] is self._running
 
     @property
@@ -199,4 +207,9 @@ class Run:
         return self.sink
 
     def __repr__(self) -> str:
-        return f"<Run {self.name}: {'running' if self.running else 'stopped'}>"
+        try:
+            told = self.progress
+        except (HeadwaterError, KeyError):  # nothing is known of it any more
+            return f"<Run {self.name}: stopped>"
+        final = "nothing is final yet" if told.frontier is None else f"final before {moment_text(told.frontier)}"
+        return f"<Run {self.name}: {'running' if self.running else 'stopped'}, {told.rows_out:,} rows, {final}>"

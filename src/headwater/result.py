@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -10,15 +12,20 @@ import pyarrow as pa
 from headwater.errors import InputError
 from headwater.expressions.spark_values import quoted
 from headwater.model.python_values import python_values
+from headwater.model.schema import END, START
+from headwater.model.time import moment_text
 from headwater.model.types import sql_name
+from headwater.public import public_methods
 
 if TYPE_CHECKING:
     from pandas import DataFrame as PandasFrame
 
 _SHOWN = 10
 _CELL = 40
+_INSTANTS = (START, END, "_new_end")
 
 
+@public_methods
 class Result:
     """A table of rows. Anything that reads Arrow reads it as it is (``__arrow_c_stream__``): DuckDB, polars, pandas, …
 
@@ -35,8 +42,9 @@ class Result:
     (2, {'auction': 7, 'n': 3})
     """
 
-    def __init__(self, table: pa.Table) -> None:
-        self._table = table
+    def __init__(self, table: pa.Table, *, spark: Any = None) -> None:
+        """``spark``: the session of the engine that it comes from."""
+        self._table, self._spark = table, spark
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -73,8 +81,9 @@ class Result:
             ) from problem
         return polars.from_arrow(self._table)
 
-    def to_spark(self, session: Any) -> Any:
-        """As a DataFrame of that Spark session; times stay without a zone."""
+    def to_spark(self, session: Any = None) -> Any:
+        """As a DataFrame of a Spark session, if none is given the engine's or the active one. Times stay without a zone."""
+        session = session or self._spark or _active_session()
         return session.createDataFrame(self._table, schema=spark_columns(self._table.schema))
 
     def rows(self) -> list[dict[str, Any]]:
@@ -104,21 +113,68 @@ class Result:
 
     def _repr_html_(self) -> str:
         names, cells, _ = self._cells()
-        head = "".join(f"<th>{_escaped(name)}</th>" for name in names)
-        body = "".join("<tr>" + "".join(f"<td>{_escaped(cell)}</td>" for cell in row) + "</tr>" for row in cells)
-        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        return f"{table}<p>{self._footer()}</p>"
+        return f"{_html_table(names, cells)}<p>{self._footer()}</p>"
 
     def _cells(self) -> tuple[list[str], list[list[str]], list[bool]]:
         """The names, the first rows as texts, and which columns are numbers."""
         first = self._table.slice(0, _SHOWN)
-        columns = [[_shown(value) for value in python_values(column)] for column in first.columns]
+        named = zip(first.column_names, first.columns, strict=True)
+        columns = [[_shown(value, name) for value in python_values(column)] for name, column in named]
         numeric = [pa.types.is_integer(f.type) or pa.types.is_floating(f.type) for f in first.schema]
         return list(first.column_names), [list(row) for row in zip(*columns, strict=True)], numeric
 
     def _footer(self) -> str:
         many = f"{len(self):,} row{'' if len(self) == 1 else 's'}"
         return f"{many}, the first {_SHOWN} shown" if len(self) > _SHOWN else many
+
+
+class Text(str):
+    """What EXPLAIN says: a text that shows itself as it is, in a notebook too."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{_escaped(self)}</pre>"
+
+
+class Listing(Text):
+    """What SHOW and DESCRIBE say: an aligned text, and a table in a notebook. Its rows are texts.
+
+    Examples
+    --------
+    >>> listing = Listing("a\\n-\\n1", ("a",), [("1",)])
+    >>> listing
+    a
+    -
+    1
+    >>> listing.rows(), listing.columns
+    ([{'a': '1'}], ('a',))
+    """
+
+    columns: tuple[str, ...]
+    """The names of the columns."""
+    _cells: tuple[tuple[str, ...], ...]
+
+    def __new__(cls, text: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Listing:
+        made = super().__new__(cls, text)
+        made.columns, made._cells = tuple(columns), tuple(map(tuple, rows))
+        return made
+
+    def rows(self) -> list[dict[str, str]]:
+        """A dictionary per row."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self._cells]
+
+    def to_arrow(self) -> pa.Table:
+        """As an Arrow table of texts."""
+        columns = zip(*self._cells, strict=True) if self._cells else ((),) * len(self.columns)
+        return pa.table([pa.array(column, pa.string()) for column in columns], list(self.columns))
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return str(self), self.columns, self._cells
+
+    def _repr_html_(self) -> str:
+        return _html_table(self.columns, self._cells)
 
 
 def spark_columns(schema: pa.Schema) -> str:
@@ -143,9 +199,28 @@ def _spark_type(type_: pa.DataType) -> str:
     return "VOID" if pa.types.is_null(type_) else sql_name(type_)
 
 
-def _shown(value: object) -> str:
+def _shown(value: object, column: str) -> str:
+    if isinstance(value, datetime) and column in _INSTANTS:
+        return moment_text(value)
     text = "NULL" if value is None else str(value).replace("\n", "⏎")
     return text if len(text) <= _CELL else f"{text[: _CELL - 1]}…"
+
+
+def _active_session() -> Any:
+    found = importlib.import_module("pyspark.sql").SparkSession.getActiveSession()
+    if found is None:
+        raise InputError(
+            "NO_SESSION",
+            "there is no Spark session here to make a DataFrame in",
+            hint="Give one: to_spark(session). SparkSession.builder.getOrCreate() makes one.",
+        )
+    return found
+
+
+def _html_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = "".join(f"<th>{_escaped(name)}</th>" for name in names)
+    body = "".join("<tr>" + "".join(f"<td>{_escaped(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _escaped(text: str) -> str:

@@ -15,6 +15,7 @@ from headwater.language.notices import Notice
 from headwater.language.script import Script
 from headwater.language.system_views import Known, comes_with
 from headwater.query import Run
+from headwater.result import Listing
 from headwater.runs import Runs
 from headwater.runtime.core import Core
 from headwater.runtime.inputs import Inputs
@@ -96,12 +97,13 @@ class Statements:
                         hint="Stop the query first.",
                     )
 
-    def shown(self, answer: Answer) -> str:
+    def shown(self, answer: Answer) -> Listing:
         """What SHOW and DESCRIBE say, with what only an engine knows."""
         views = {e.name.casefold() for e in self.catalog if e.kind is Kind.VIEW}
         picture, failed = self._core.picture(), self._inputs.loop.error is not None
         counted = with_counts(with_view_rows(answer, Known(picture.clock, picture.counts)), picture)
-        return str(with_states(counted, picture, views=views, failed=failed))
+        told = with_states(counted, picture, views=views, failed=failed)
+        return Listing(str(told), told.columns, told.rows)
 
 
 def _sinks(catalog: Catalog) -> list[Derived]:

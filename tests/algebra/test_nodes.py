@@ -28,6 +28,7 @@ EXAMPLES: dict[type[n.Plan], tuple[str, ...]] = {
     n.Project: ('project "k", "x" DOUBLE = "v" * 2.0', S),
     n.Union: ("union", S, T, S),
     n.Join: ('left join on "k" = "rk" where "l.v" < "r.rv"', S, T),
+    n.Unnest: ('unnest "a" as "x" place "n" outer', "source s (k BIGINT, a ARRAY<BIGINT>) chronons"),
     n.Distinct: ("distinct", S),
     n.SetOperation: ("intersect all", S, T),
     n.Aggregate: ('aggregate by "k": COUNT(*) AS "n" BIGINT, SUM("v") FILTER "f" AS "x" DOUBLE', S),
@@ -38,6 +39,11 @@ EXAMPLES: dict[type[n.Plan], tuple[str, ...]] = {
     n.RowWindow: ('window rows 3 partition by "k"', S),
     n.HopWindow: ('hop size 4 slide 2 as "start", "end" BIGINT', S),
     n.SessionWindow: ('session gap 5 partition by "k" as "start", "end" BIGINT', S),
+    n.Frames: (
+        'frames partition by "k": SUM("v") FILTER "f" rows 2 to 0 AS "s" DOUBLE,'
+        ' NTH_VALUE("v", 2) rows unbounded to peers AS "w" DOUBLE',
+        S,
+    ),
     n.Granularity: ("granularity 4", S),
     n.Sample: ("sample 4 offset 3", S),
     n.Stamp: ('stamp "at"', S),

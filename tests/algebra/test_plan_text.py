@@ -28,6 +28,7 @@ from headwater.testing.plan_text import parse_plan
 
 S = n.Source("s", Schema.of(x="INT", y="STRING", f="BOOLEAN", k="BIGINT"))
 T = n.Source("t", Schema.of(a="INT", b="STRING"))
+LISTS = n.Source("l", Schema.of(k="BIGINT", a=pa.list_(pa.string())))
 BOOLEAN = pa.bool_()
 
 
@@ -187,6 +188,19 @@ NODES: list[tuple[str, n.Plan]] = [
         'session gap 5 partition by "k", "y" as "window_start", "window_end" BIGINT',
         n.SessionWindow(S, 5, ("k", "y"), time=pa.int64()),
     ),
+    (
+        'frames partition by "k": SUM("x") FILTER "f" rows 3 to 1 AS "s" BIGINT, '
+        'COUNT(*) rows unbounded to peers AS "n" BIGINT, NTH_VALUE("y", 2) rows unbounded to 0 AS "m" STRING',
+        n.Frames(
+            S,
+            (
+                n.FrameCall("SUM", "s", pa.int64(), "x", "f", 3, 1),
+                n.FrameCall("COUNT", "n", pa.int64(), peers=True),
+                n.FrameCall("NTH_VALUE", "m", pa.string(), "y", nth=2),
+            ),
+            ("k",),
+        ),
+    ),
     ('session gap 5 as "a", "b" TIMESTAMP', n.SessionWindow(S, 5, (), "a", "b")),
     (
         'top 3 offset 1 by "x" desc nulls last, "y" partition by "k" as "rn"',
@@ -206,6 +220,8 @@ NODES: list[tuple[str, n.Plan]] = [
     ("coalesce", n.Coalesce(S)),
     ("coalesce 10", n.Coalesce(S, 10)),
     ("istream", n.Istream(S)),
+    ('unnest "a" as "x"', n.Unnest(LISTS, "a", "x")),
+    ('unnest "a" as "x" place "n" outer', n.Unnest(LISTS, "a", "x", "n", outer=True)),
     ("dstream", n.Dstream(S)),
     ('to positive negative "sign"', n.ToPositiveNegative(S)),
     ('from positive negative "k"', n.FromPositiveNegative(S, "k")),

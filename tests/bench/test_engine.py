@@ -311,7 +311,7 @@ def test_the_state_grows_to_what_was_asked_for(tmp_path):
 
 
 class Instant:
-    """Ticks that take a millisecond a query."""
+    """Ticks that take one millisecond per query."""
 
     def __init__(self, queries, streams, *, job):
         self._seconds = len(queries) / 1_000

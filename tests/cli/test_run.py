@@ -73,6 +73,13 @@ def test_every_named_query_and_every_select_run_and_print_lines(script: Callable
     assert outcome.err == "3 rows in; out: counts 4, query_1 3, query 2\n"
 
 
+def test_a_query_without_streams_is_answered_and_ends(tmp_path: Path, run: Callable):
+    (tmp_path / "one.sql").write_text("SELECT 1 + 1 AS x")
+    outcome = run(tmp_path / "one.sql")
+    assert outcome.lines == [{"_query": "query", "x": 2, "_start": "1970-01-01T00:00:00", "_end": None}]
+    assert outcome.err == "0 rows in; out: query 1\n"
+
+
 @pytest.mark.parametrize("form", ["parquet", "csv", "json"])
 def test_files_go_to_a_folder_a_query(script: Callable, run: Callable, tmp_path: Path, form: str):
     from pyarrow import csv, json

@@ -46,7 +46,7 @@ def plain(**options) -> HeartbeatEstimated:
 
 
 def deltas(estimator: Estimator, rows: list[int]) -> list[int | None]:
-    """The bound at once after each row, a tick a row."""
+    """The bound at once after each row, one tick per row."""
     past, found = Past(), []
     for wall, time in enumerate(rows):
         estimator = estimator.learn(time, 1, wall, past.at, False)

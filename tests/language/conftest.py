@@ -16,11 +16,12 @@ STREAMS = """
 CREATE STREAM bid (item INT, price DOUBLE, bidder STRING);
 CREATE STREAM auction (item INT, seller STRING, reserve DECIMAL(10,2), opened TIMESTAMP) ORDERED BY opened;
 CREATE STREAM closed (item INT NOT NULL, at BIGINT NOT NULL) ORDERED BY at;
+CREATE STREAM opening (item INT, seller STRING, reserve DECIMAL(10,2), opened BIGINT) ORDERED BY opened;
 """
 
 
 def outline(plan: n.Plan, depth: int = 0) -> str:
-    """One line a node, inputs indented below it."""
+    """One line per node, inputs indented below it."""
     lines = [f"{'  ' * depth}{_line(plan)}".rstrip(), *(outline(child, depth + 1) for child in plan.inputs)]
     return "\n".join(lines)
 

@@ -254,7 +254,7 @@ SHAPES = [
         """,
     ),
     (
-        "SELECT b.item FROM bid b, auction a, closed c WHERE b.item = c.item AND c.item = a.item",
+        "SELECT b.item FROM bid b, opening a, closed c WHERE b.item = c.item AND c.item = a.item",
         """
         Project item
           Join inner [c.item=a.item]
@@ -263,18 +263,18 @@ SHAPES = [
               Project c.item: "item", at
                 closed
             Project a.item: "item", seller, reserve, opened
-              auction
+              opening
         """,
     ),
     (
-        "SELECT b.item FROM bid b, auction a, closed c WHERE b.price = c.at AND b.item = a.item",
+        "SELECT b.item FROM bid b, opening a, closed c WHERE b.price = c.at AND b.item = a.item",
         """
         Project item
           Join inner [price=expression]
             Join inner [item=a.item]
               bid
               Project a.item: "item", seller, reserve, opened
-                auction
+                opening
             Project c.item, at, expression: CAST("at" AS DOUBLE)
               Project c.item: "item", at
                 closed

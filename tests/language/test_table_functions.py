@@ -138,10 +138,10 @@ def test_the_ends_have_the_type_of_the_time_column():
     streams += "CREATE STREAM c (n BIGINT) ORDERED BY n;"
     for query, type_ in (
         ("SELECT window_end FROM TUMBLE(TABLE b, DESCRIPTOR(ts), INTERVAL '1' HOUR)", "timestamp[us]"),
-        ("SELECT window_end FROM TUMBLE(TABLE c, DESCRIPTOR(n), INTERVAL '1 hour')", "int64"),
+        ("SELECT window_end FROM TUMBLE(TABLE c, DESCRIPTOR(n), 3600)", "int64"),
         ("SELECT window_end FROM a WINDOW(SESSION 5)", "int64"),
         ("SELECT window_end FROM a WINDOW(SESSION 5 MINUTES)", "timestamp[us]"),
-        ("SELECT window_end FROM b WINDOW(SESSION 5)", "timestamp[us]"),
+        ("SELECT window_end FROM b WINDOW(SESSION 5 SECONDS)", "timestamp[us]"),
         ("SELECT window.end FROM b GROUP BY window(ts, '1 day')", "timestamp[us]"),
     ):
         plan = bind_script(streams + query).result.plan

@@ -37,7 +37,7 @@ CLAUSES = [
     ("DISORDER INTERVAL '2' SECONDS", c.Disorder(2 * SECOND)),
     ("DISORDER INTERVAL '2 seconds'", c.Disorder(2 * SECOND)),
     ("DISORDER 1.5 MILLISECONDS", c.Disorder(1_500)),
-    ("DISORDER 7", c.Disorder(7)),
+    ("DISORDER 0", c.Disorder(0)),
     ("ROWS PER TIMESTAMP AT MOST 3", c.RowsPerTimestamp(3)),
     ("ORDERED TRANSPORT", c.OrderedTransport()),
     ("LATENCY 500 MILLISECONDS", c.Latency(0, SECOND // 2)),

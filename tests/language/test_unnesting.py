@@ -107,8 +107,8 @@ expression_4: NAMED_STRUCT('value', "outer.price")
         """,
     ),
     (
-        "SELECT item FROM closed WHERE item IN (SELECT item FROM bid EXCEPT SELECT item FROM auction WHERE opened IS NULL "
-        "AND auction.item > closed.at)",
+        "SELECT item FROM closed WHERE item IN (SELECT item FROM bid EXCEPT SELECT item FROM opening WHERE opened IS NULL "
+        "AND opening.item > closed.at)",
         """
         Project item
           Join semi [at=outer.at item=sub.item]
@@ -124,7 +124,7 @@ expression_4: NAMED_STRUCT('value', "outer.price")
                 Project item, outer.at
                   Join inner [] if "l.item" > "r.outer.at"
                     Filter "opened" IS NULL
-                      auction
+                      opening
                     Distinct
                       Project outer.at: "at"
                         closed

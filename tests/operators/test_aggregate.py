@@ -65,7 +65,7 @@ def ticks_of(schema: Schema, pieces: Sequence[Sequence[Element]]) -> list[tuple[
 
 
 def answer(schema: Schema, text: str, calls: list[Call], keys=(), **form: bool) -> list:
-    """The history of the aggregate over a timeline, one tick an element."""
+    """The history of the aggregate over a timeline, one tick per element."""
     operator = AggregateOperator([schema], keys, calls, **form)
     return run(operator, ticks_of(schema, [[e] for e in timeline(text, schema)])).rows()
 

@@ -12,7 +12,7 @@ from headwater.testing.cases import OPERATORS, STREAMS_A_PLAN, campaign, fresh, 
 PIECES = 4
 SLOW_CASES = {"join": 500, "aggregate sums": 700, "time window": 1000, "row window": 1000, "top-k": 500}
 SLOW_CASES |= {"hop window": 700, "session window": 700, "constant": 500, "": 2000}
-"""By the beginning of the name: at least 2,000 an operator, shared by its variants."""
+"""By the beginning of the name: at least 2,000 per operator, shared by its variants."""
 
 
 @pytest.mark.parametrize("name", OPERATORS)

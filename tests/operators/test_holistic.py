@@ -27,7 +27,7 @@ from headwater.model.history import History, canonical_order, freeze
 from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY
 from headwater.model.validity import StreamValidator
-from headwater.operators.aggregates import holistic
+from headwater.operators.aggregates import snapshots
 from headwater.operators.aggregates.aggregate import AggregateOperator, Call
 from headwater.operators.aggregates.user_aggregates import load_aggregate
 from headwater.state.store import FileStore, MemoryStore
@@ -145,7 +145,7 @@ def ticks_of(schema: Schema, pieces) -> list[tuple[Delta, int]]:
 
 
 def checked(schema: Schema, text: str, calls: list[Call], keys=(), **form) -> list:
-    """The rows of the history, after comparing with the definition; one tick an element."""
+    """The rows of the history, after comparing with the definition; one tick per element."""
     operator = AggregateOperator([schema], keys, calls, **form)
     elements = timeline(text, schema)
     history = run(operator, ticks_of(schema, [[e] for e in elements]))
@@ -207,7 +207,7 @@ def test_random_streams_give_the_answer_of_every_instant(form, calls, keys, tmp_
 
 @pytest.mark.parametrize("form", FORMS)
 def test_large_random_groups_give_the_same_in_every_form(form, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(holistic, "_MOST_PAIRS", 500)
+    monkeypatch.setattr(snapshots, "_MOST_PAIRS", 500)
     schema = Schema.of(k="BIGINT", x="DOUBLE")
     calls = [
         Call("MAX", "a", pa.float64(), "x"),

@@ -1,4 +1,4 @@
-"""A keyed table is what a row window of one row a key shows, without deletions; and it forgets who is gone."""
+"""A keyed table is what a row window of one row per key shows, without deletions; and it forgets who is gone."""
 
 from __future__ import annotations
 

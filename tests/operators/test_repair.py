@@ -40,7 +40,7 @@ def ticks(state: PoolState, *steps: tuple[list[Row], int]) -> list[tuple[list[st
 @pytest.mark.parametrize(
     ("steps", "expected"),
     [
-        # Golden A-3, corrected: one event a tick; the count of [0, 8) is full with the last.
+        # Golden A-3, corrected: one event per tick; the count of [0, 8) is full with the last.
         (
             [
                 (change("P0", 0, 10, 8), BEGINNING),

@@ -26,6 +26,8 @@ from headwater.operators.rows.constant import ConstantOperator
 from headwater.operators.rows.filter import FilterOperator
 from headwater.operators.sweeps.count_sweep import CountSweepOperator
 from headwater.operators.waiting.align import AlignOperator
+from headwater.operators.windows.frame_values import FrameCall
+from headwater.operators.windows.frames import FramesOperator
 from headwater.operators.windows.row_window import RowWindowOperator
 from headwater.operators.windows.session_window import SessionWindowOperator
 from headwater.state.manifest import state_segments
@@ -57,6 +59,15 @@ def test_restarted_runs_at_length(name: str):
         check_cases(batch, kinds=["restarted"])
 
 
+FRAMES = [
+    FrameCall("SUM", "sum", pa.float64(), "x", first=3),
+    FrameCall("MIN", "least", pa.string(), "name", first=2, last=1),
+    FrameCall("AVG", "mean", pa.float64(), "x"),
+    FrameCall("MAX", "most", pa.string(), "name"),
+    FrameCall("NTH_VALUE", "first", pa.string(), "name", nth=1),
+]
+
+
 def operators() -> dict[str, Operator]:
     keys = [("k", "r")]
     return {
@@ -76,6 +87,8 @@ def operators() -> dict[str, Operator]:
         "session window": SessionWindowOperator(
             ROW, 20, ["k"], start="from", end="to", time=pa.int64(), speculative=False
         ),
+        "frames over a window": FramesOperator(ROW, FRAMES, ["k"], speculative=False),
+        "frames over a window, speculative": FramesOperator(ROW, FRAMES, ["name"], speculative=True),
         "top-k": TopKOperator(ROW, [SortColumn("x")], 2, partition=["k"]),
     }
 

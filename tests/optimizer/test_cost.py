@@ -19,6 +19,8 @@ from headwater.algebra.nodes import (
     Distinct,
     Dstream,
     Filter,
+    FrameCall,
+    Frames,
     FromPositiveNegative,
     Granularity,
     HopWindow,
@@ -40,6 +42,7 @@ from headwater.algebra.nodes import (
     TopK,
     ToPositiveNegative,
     Union,
+    Unnest,
 )
 from headwater.expressions.nodes import Expression
 from headwater.expressions.rewrite import typed_as
@@ -119,17 +122,21 @@ PLANS: dict[str, Plan] = {
     "sorted": TopK(W, (SortKey("x"),), offset=1),
     "hop": HopWindow(S, 60, 20),
     "session": SessionWindow(S, 10, ("k",)),
+    "frames": Frames(
+        S, (FrameCall("AVG", "m", pa.float64(), "x", first=5), FrameCall("COUNT", "n", pa.int64())), ("k",)
+    ),
     "window": W,
     "sliding": TimeWindow(S, 100, 10),
     "unbounded": TimeWindow(S, INFINITY),
     "rows": RowWindow(S, 10),
-    "rows a key": RowWindow(S, 10, 2, ("k",)),
+    "rows per key": RowWindow(S, 10, 2, ("k",)),
     "granularity": Granularity(W, 20),
     "sample": Sample(W, 20, 19),
     "stamp": Stamp(S, "instant"),
     "split": Split(W, 10),
     "coalesce": Coalesce(W, 30),
     "istream": Istream(W),
+    "unnest": Unnest(Source("a", Schema.of(k="BIGINT", a=pa.list_(pa.int64()))), "a", "item", "place"),
     "dstream": Dstream(W),
     "signed": ToPositiveNegative(W),
     "unsigned": FromPositiveNegative(ToPositiveNegative(W)),

@@ -21,9 +21,9 @@ _spec.loader.exec_module(measured)
 FACTOR = 2.0
 ENOUGH = 100
 """Elements to count before a rate says anything."""
-QUICK = ["inner", "count a key", "hop count", "distinct pairs", "except all", "anti", "rows a key", "top a key"]
+QUICK = ["inner", "count per key", "hop count", "distinct pairs", "except all", "anti", "rows per key", "top per key"]
 SEEDS = 12
-FAR_OFF = ("left", "right", "full", "filters", "split", "top", "top a key", "ranked")
+FAR_OFF = ("left", "right", "full", "filters", "split", "top", "top per key", "ranked")
 """Outer joins keep less than all pairs, ORs are not independent, and last pieces of a split are short."""
 
 

@@ -1,7 +1,7 @@
 """Every rule of the optimizer: the plans that it changes and those that it must leave alone.
 
-A file a rule: cases begin with ``== name``, then the plan, ``-->``, and the plan after the rule or ``no change``. Pairs are
-also run over random streams.
+One file per rule: cases begin with ``== name``, then the plan, ``-->``, and the plan after the rule or ``no change``.
+Pairs are also run over random streams.
 """
 
 from __future__ import annotations

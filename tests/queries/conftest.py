@@ -51,7 +51,7 @@ class QueryItem(pytest.Item):
         explained(self.case)
         for way in WAYS[1:]:
             consistency, batch, optimizer = way
-            how = f"{consistency or 'as written'}, {batch or 'all'} elements a tick, optimizer {optimizer}"
+            how = f"{consistency or 'as written'}, {batch or 'all'} elements per tick, optimizer {optimizer}"
             self._compare(outcome(self.case, way)[0], how)
         self._compare(answer(final(self.case), self.case.recording.scale), "strong, element by element")
 

@@ -43,3 +43,23 @@ def words(x: pa.Array) -> pa.Array:
 
 def too_few(x: pa.Array) -> pa.Array:
     return x.slice(1)
+
+
+class Vwap:
+    """The price by volume: of two arguments, and values can be taken out again."""
+
+    def init(self, price: float, volume: float) -> tuple[float, float]:
+        return price * volume, volume
+
+    def merge(self, state: tuple[float, float], price: float, volume: float) -> tuple[float, float]:
+        return state[0] + price * volume, state[1] + volume
+
+    def inverse(self, state: tuple[float, float], price: float, volume: float) -> tuple[float, float]:
+        return state[0] - price * volume, state[1] - volume
+
+    def eval(self, state: tuple[float, float]) -> float:
+        return state[0] / state[1]
+
+
+def vwap_of(prices: pa.Array, volumes: pa.Array) -> pa.Scalar:
+    return pc.divide(pc.sum(pc.multiply(prices, volumes)), pc.sum(volumes))

@@ -27,7 +27,7 @@ from headwater.runtime.replay import replay
 from headwater.testing.plan_text import parse_plan
 
 Way = tuple[str | None, int | None, str]
-"""(consistency, elements a tick, optimizer on or off)"""
+"""(consistency, elements per tick, optimizer on or off)"""
 WAYS: tuple[Way, ...] = ((None, None, "on"), (None, None, "off"), ("middle", 3, "on"))
 """As the query says and all in one tick, without the optimizer, in other cuts. The strong form of these: ``final``."""
 
@@ -41,8 +41,8 @@ def bound(case: Case) -> Script:
 
 
 def queries(script: Script) -> list[Query]:
-    """What the script asks for: its SELECT, or else every stream that it defines."""
-    return [script.result] if script.result else list(script.named)
+    """What the script asks for: its SELECTs, or else every stream that it defines."""
+    return list(script.selects or script.named)
 
 
 def tables(case: Case, consistency: str | None, batch: int | None, optimizer: str = "on") -> list[Table]:

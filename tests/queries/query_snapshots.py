@@ -15,12 +15,12 @@ import duckdb
 import pyarrow as pa
 import sqlglot
 from query_outputs import Output, output_of
-from query_translation import break_ties, changes_of_result, no_row_of_nothing, tolerate, unwrap
-from query_windows import Elements, content, hops, instants, longest, quoted, refresh, sessions, tumbled
+from query_translation import break_ties, changes_of_result, no_row_of_nothing, rows_of_array, tolerate, unwrap
+from query_windows import Elements, content, cumulated, hops, instants, longest, quoted, refresh, sessions, tumbled
 from sqlglot import exp
 
 from headwater.language.parsing.statements import parse_script
-from headwater.language.parsing.syntax import CreateStream, RelationToStream, SelectStatement, TableFunction
+from headwater.language.parsing.syntax import ArrayRows, CreateStream, RelationToStream, SelectStatement, TableFunction
 from headwater.model.history import History
 
 AT = "getvariable('instant')"
@@ -63,7 +63,10 @@ class Snapshots:
                 self._add_source(name, history)
         self._connection.execute(f"CREATE SCHEMA case{number}")
         self._connection.execute(f"SET search_path = 'case{number},main'")
-        for statement in parse_script(text):
+        statements = list(parse_script(text))
+        self._selects = sum(isinstance(statement, SelectStatement) for statement in statements)
+        self._numbers = count(1)
+        for statement in statements:
             self._add(statement)
 
     def at(self, name: str, instant: int) -> list[tuple[Any, ...]]:
@@ -83,7 +86,9 @@ class Snapshots:
 
     def _add(self, statement: exp.Expr) -> None:
         if isinstance(statement, SelectStatement):
-            self._create_view(RESULT, self._plain(statement.this, {}))
+            number = next(self._numbers)
+            name = RESULT if number == self._selects else f"{RESULT}_{number}"
+            self._create_view(name, self._plain(statement.this, {}))
         elif isinstance(statement, CreateStream) and statement.args.get("query") is not None:
             names = ", ".join(quoted(c.name) for c in statement.args.get("columns") or ())
             query = self._plain(statement.args["query"], {})
@@ -153,6 +158,9 @@ class Snapshots:
                 item.replace(self._reference(item, ctes, arrivals if own else None))
         if arrivals and not query.expressions[0].is_star:
             query.set("expressions", [*query.expressions, *map(exp.column, arrivals)])
+        for rows in list(query.find_all(ArrayRows)):
+            if not rows_of_array(rows):
+                raise NotJudgedError("the columns of an array have no names, or stand beside a star")
         for join in query.find_all(exp.Join):
             if join.args.get("kind") == "COMMA":
                 join.set("kind", None)
@@ -217,6 +225,9 @@ class Snapshots:
             by = [column.name for column in arguments["partition"].expressions] if arguments.get("partition") else []
             return sessions(elements, instants(arguments["gap"]), by, at, timed=timed)
         size = instants(arguments["size"])
+        if item.this.name == "CUMULATE":
+            offset = instants(arguments["offset"]) if arguments.get("offset") else 0
+            return cumulated(elements, size, instants(arguments["step"]), offset, at, timed=timed)
         slide = instants(arguments["slide"]) if arguments.get("slide") else size
         offset = instants(arguments["offset"]) % slide if arguments.get("offset") else 0
         return hops(elements, size, slide, offset, at, timed=timed)

@@ -47,7 +47,7 @@ class Part:
 
 
 def parts(*, batch: int | None, speculative: bool) -> Iterator[Part]:
-    """Every query case of the corpus, with so many elements a tick."""
+    """Every query case of the corpus, with so many elements per tick."""
     for case in (case for path in files() for case in read(path) if case.kind == "query"):
         script = bound(case)
         schemas = script.catalog.sources()

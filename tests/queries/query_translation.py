@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from headwater.language.parsing.syntax import ArrayRows
+
 _CHANGES = ("ISTREAM", "DSTREAM")
 
 
@@ -100,4 +102,28 @@ def break_ties(select: exp.Select) -> bool:
     for place in range(1, len(select.expressions) + 1):
         order.append("expressions", exp.Ordered(this=exp.Literal.number(place), nulls_first=True))
     select.set("order", order)
+    return True
+
+
+def rows_of_array(rows: ArrayRows) -> bool:
+    """``UNNEST(a) AS t(x)`` as DuckDB's sub-query beside the row; False if it cannot be said without knowing types."""
+    alias, join = rows.args.get("alias"), rows.parent
+    names = alias.args.get("columns") if alias is not None else None
+    select = rows.find_ancestor(exp.Select)
+    starred = select is not None and any(isinstance(e, exp.Star) for e in select.expressions)
+    if not names or (rows.args.get("hidden") and starred):
+        return False
+    numbered = rows.args["kind"] == "POSEXPLODE" or rows.args.get("ordinality")
+    places = "range(1, len({0}) + 1)" if rows.args.get("ordinality") else "range(0, len({0}))"
+    array = rows.this.sql(dialect="duckdb")
+    spread = ", max_depth := 2" if len(names) - bool(numbered) > 1 else ""
+    listed = [f"unnest({array}{spread})"]
+    if numbered:
+        listed.insert(len(listed) if rows.args.get("ordinality") else 0, f"unnest({places.format(array)})")
+    inside = exp.Subquery(this=exp.Var(this=f"SELECT {', '.join(listed)}"))
+    rows.replace(exp.Lateral(this=inside, alias=alias))
+    if rows.args.get("outer") and isinstance(join, exp.Join):
+        join.set("kind", None)
+        join.set("side", "LEFT")
+        join.set("on", exp.true())
     return True

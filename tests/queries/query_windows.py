@@ -118,6 +118,18 @@ def hops(elements: Elements, size: int, slide: int, offset: int, at: str, *, tim
     return _covered(elements, f"greatest({start}, 0)", f"({start} + {size - 1})", ends)
 
 
+def cumulated(elements: Elements, size: int, step: int, offset: int, at: str, *, timed: bool) -> str:
+    """CUMULATE: at each instant the rows since the last multiple of the size before the last step."""
+
+    def floored(value: str, unit: int) -> str:
+        return f"({value} - (({value} - {offset}) % {unit} + {unit}) % {unit})"
+
+    end = floored(at, step)
+    start = floored(f"({end} - 1)", size)
+    ends = [_instant(start, "window_start", timed), _instant(end, "window_end", timed)]
+    return _covered(elements, f"greatest({start}, 0)", f"({end} - 1)", ends)
+
+
 def sessions(elements: Elements, gap: int, by: Sequence[str], at: str, *, timed: bool) -> str:
     """SESSION: rows at most ``gap`` apart belong together; they are there from ``gap`` after the last one on."""
     group = ", ".join(map(quoted, by))

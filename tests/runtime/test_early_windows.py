@@ -318,7 +318,7 @@ def _set_operation(c: Choices) -> n.Plan:
 
 SHAPES: dict[str, Callable[[Choices], n.Plan]] = {
     "aggregate": lambda c: plans.aggregate(c, _narrowed(c, _hops(c))),
-    "one row a window": lambda c: plans.aggregate_windows(c, _hops(c)),  # type: ignore[arg-type]
+    "one row per window": lambda c: plans.aggregate_windows(c, _hops(c)),  # type: ignore[arg-type]
     "distinct": lambda c: n.Distinct(plans.project(c, _hops(c))),
     "top": lambda c: plans.top_k(c, _hops(c), limit=2),
     "join": lambda c: plans.join(c, *_pair(c)),

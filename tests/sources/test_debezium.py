@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -138,12 +139,16 @@ ORDERED = "CREATE TABLE t (id INT, at {}) SOURCE push(changes => 'debezium', mal
 
 def test_a_column_of_the_row_may_be_the_time_but_not_of_a_deletion():
     stamped = stream_of(ORDERED.format("TIMESTAMP"))
-    events = [
-        {"op": "c", "after": {"id": 1, "at": 7_000}, "ts_ms": 9},
-        {"op": "d", "before": {"id": 1, "at": 7_000}, "ts_ms": 9},
-    ]
-    assert sorted(take(stamped, *events).delta.start.tolist()) == [7_000, 9_000]
-    numbered = take(stream_of(ORDERED.format("BIGINT")), *events)
+
+    def events(at: object) -> list[dict]:
+        return [
+            {"op": "c", "after": {"id": 1, "at": at}, "ts_ms": 9},
+            {"op": "d", "before": {"id": 1, "at": at}, "ts_ms": 9},
+        ]
+
+    moment = datetime(1970, 1, 1) + timedelta(milliseconds=7)
+    assert sorted(take(stamped, *events(moment)).delta.start.tolist()) == [7_000, 9_000]
+    numbered = take(stream_of(ORDERED.format("BIGINT")), *events(7_000))
     assert numbered.delta.start.tolist() == [7_000]
     assert reasons(numbered) == ['a deletion has no time in "at"']
 

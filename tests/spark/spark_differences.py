@@ -98,7 +98,7 @@ class Difference:
 
 
 _TEXT_OF_REAL = r"AS STRING\)|AS DECIMAL|\|\||^concat|^elt|^array_join"
-_TIME_OF_TEXT = r"^(to_date|to_timestamp|unix_timestamp|to_unix_timestamp)\("
+_TIME_OF_TEXT = r"^(to_date|to_timestamp|to_timestamp_ltz|unix_timestamp|to_unix_timestamp)\("
 _FAR = r"TIMESTAMP|DATE|^timestamp|^date|^from_unixtime|^trunc|^last_day|^to_|^unix_|^add_months|^make_|INTERVAL|^days?"
 
 _REGULAR = (
@@ -251,7 +251,7 @@ DIFFERENCES: list[Difference] = [
     ),
 ]
 
-OURS_ALONE = {"iif", "json_exists", "json_query", "json_value"}
+OURS_ALONE = {"from_unixtime_ms", "iif", "json_exists", "json_query", "json_value"}
 TYPES_DIFFER = re.compile(r"/|^try_divide|wide \*|\* wide")
 
 

@@ -100,6 +100,7 @@ PARTLY_NATIVE = {
     "timestampdiff": ["timestampdiff(MONTH, t, t2)"],
     "to_date": ["to_date(s, 'yyyy-MM-dd')"],
     "to_timestamp": ["to_timestamp(s)"],
+    "to_timestamp_ltz": ["to_timestamp_ltz(s)"],
     "to_unix_timestamp": ["to_unix_timestamp(s)"],
     "unix_timestamp": ["unix_timestamp(s)"],
 }
@@ -196,7 +197,7 @@ def test_the_session_must_be_in_utc_and_refuse_what_overflows(spark: SparkSessio
 
 @frozen
 class Answer:
-    """What DuckDB computes: a value a row, except where it refuses the row."""
+    """What DuckDB computes: one value per row, except where it refuses the row."""
 
     values: pa.Array
     fine: np.ndarray
@@ -224,7 +225,7 @@ def answered(scalar: Expression, data: pa.Table) -> Answer:
 
 
 def refused_apart(sql: str, data: pa.Table) -> list[pa.Array | None]:
-    """A value a row, None where DuckDB refuses it. TRY does not catch every refusal: what it lets through is halved."""
+    """One value per row, None where DuckDB refuses it. TRY does not catch every refusal: what it lets through is halved."""
     try:
         tried = computed(f"TRY({{'v': {sql}}})", data)
     except duckdb.Error:

@@ -104,7 +104,7 @@ def go_on(tmp_path: Path, folder: Path, **runner: Any) -> tuple[int, list[int]]:
 
 
 def test_who_reads_a_folder_may_change_and_nothing_is_lost_or_doubled(session: SessionHandle, tmp_path: Path):
-    """On Spark, in process, on Spark again, a part of a file a tick: how far it has been read is the engine's to know."""
+    """On Spark, in process, on Spark again, a part of a file per tick: how far it has been read is the engine's to know."""
     folder = tmp_path / "a folder with 100% ümlauts"
     folder.mkdir()
     numbers(folder, 0)
@@ -112,7 +112,7 @@ def test_who_reads_a_folder_may_change_and_nothing_is_lost_or_doubled(session: S
     for step, runner in enumerate(runners, 1):
         ticks, found = go_on(tmp_path, folder, **runner)
         assert found == list(range(10 * step - 2)), "all that is known to be over"
-        assert ticks >= 3 * step, "four rows a tick at most"
+        assert ticks >= 3 * step, "four rows per tick at most"
         numbers(folder, step)
 
 

@@ -1,4 +1,4 @@
-"""Groups of rows a key, the newest wins."""
+"""Groups of rows per key, the newest wins."""
 
 from __future__ import annotations
 

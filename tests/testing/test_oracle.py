@@ -256,13 +256,20 @@ def summed(pairs) -> Counter:
 def value_of(scalar: Expression, schema: Schema, row: tuple, prefixes: tuple = ()):
     """One expression over one row: the only thing here that DuckDB does."""
     names = prefixes or schema.names
-    batch = pa.table([pa.array([thawed(v)], f.type) for v, f in zip(row, schema, strict=True)], names=list(names))
+    batch = pa.table(
+        [pa.array([thawed(v, f.type)], f.type) for v, f in zip(row, schema, strict=True)], names=list(names)
+    )
     CONNECTION.register("one", batch)
     return freeze(CONNECTION.execute(f"SELECT {to_duckdb(scalar)} FROM one").fetchall()[0][0])
 
 
-def thawed(value):
-    return list(map(thawed, value)) if isinstance(value, tuple) else value
+def thawed(value, type_: pa.DataType):
+    """A frozen value as Arrow takes it: lists as lists, structs by the names of their fields."""
+    if not isinstance(value, tuple):
+        return value
+    if pa.types.is_struct(type_):
+        return {name: thawed(part, type_.field(name).type) for name, part in value}
+    return [thawed(part, type_.value_type) for part in value]
 
 
 def matches(join: Join, a: tuple, b: tuple) -> bool:

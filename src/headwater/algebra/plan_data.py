@@ -19,7 +19,7 @@ from typing import Any
 import attrs
 import pyarrow as pa
 
-from headwater.algebra.nodes import AggregateCall, JoinKind, Plan, SetKind, SortKey
+from headwater.algebra.nodes import AggregateCall, FrameCall, JoinKind, Plan, SetKind, SortKey
 from headwater.errors import StateError
 from headwater.expressions.nodes import Expression
 from headwater.model.functions import UserFunction
@@ -37,7 +37,7 @@ _VALUES |= {"bytes": bytes.fromhex, "float": float}
 @cache
 def _classes() -> dict[str, type]:
     """The classes that data may ask for, by name."""
-    listed = [*_below(Plan), *_below(Expression), AggregateCall, SortKey, UserFunction]
+    listed = [*_below(Plan), *_below(Expression), AggregateCall, FrameCall, SortKey, UserFunction]
     return {kind.__name__: kind for kind in listed if attrs.has(kind)}
 
 

@@ -42,5 +42,9 @@ class LocalBackend:
         """A problem as users are told it."""
         return problem
 
+    def __str__(self) -> str:
+        """Where it is, in a few words."""
+        return "in process"
+
     def close(self) -> None:
         """Nothing runs any more."""

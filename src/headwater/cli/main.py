@@ -67,7 +67,7 @@ PythonFunctions = Annotated[
 @app.command("replay")
 def _replay(
     script: Annotated[Path, typer.Argument(help="SQL script that declares its streams without a source.")],
-    recording: Annotated[Path, typer.Option("--input", help="Recorded elements, a JSON object a line.")],
+    recording: Annotated[Path, typer.Option("--input", help="Recorded elements, one JSON object per line.")],
     runner: Annotated[RunnerName, typer.Option("--runner", help="Where the plan runs.")] = RunnerName.INPROCESS,
     consistency: Annotated[
         Consistency | None,
@@ -146,7 +146,7 @@ def _run_replay(
 @app.command("demo")
 def _demo(
     seconds: Annotated[float, typer.Option("--seconds", min=1, help="How long it runs, after Spark has started.")] = 20,
-    rate: Annotated[int, typer.Option("--rate", min=1, help="Events a second, of all three streams.")] = 5000,
+    rate: Annotated[int, typer.Option("--rate", min=1, help="Events per second, of all three streams.")] = 5000,
     runner: Annotated[RunnerName, typer.Option("--runner", help="Where it runs.")] = RunnerName.SPARK,
 ) -> None:
     """Watch eight continuous queries over the streams of an auction house, with disorder, live in the terminal."""

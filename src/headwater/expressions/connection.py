@@ -40,12 +40,28 @@ _opened: list[duckdb.DuckDBPyConnection] = []
 def connection() -> duckdb.DuckDBPyConnection:
     """The connection of this thread of this process (a forked child must not use its parent's)."""
     if getattr(_local, "process", None) != os.getpid():
-        _local.process, _local.connection = os.getpid(), duckdb.connect()
+        _local.process, _local.connection, _local.attempting = os.getpid(), _open(), None
         _local.registry = Registry(_local.connection)
-        _opened.append(_local.connection)
-        for setting in _SETTINGS:
-            _local.connection.execute(setting).fetchall()  # an unread result blocks the connection
     return _local.connection
+
+
+def attempting() -> duckdb.DuckDBPyConnection:
+    """One on which ``TRY`` holds for all that stands in it: parts that occur twice are not computed ahead, outside of it.
+
+    It knows no functions of users.
+    """
+    connection()
+    if _local.attempting is None:
+        _local.attempting = _open("SET disabled_optimizers = 'common_subexpressions'")
+    return _local.attempting
+
+
+def _open(*more: str) -> duckdb.DuckDBPyConnection:
+    opened = duckdb.connect()
+    _opened.append(opened)
+    for setting in (*more, *_SETTINGS):
+        opened.execute(setting).fetchall()  # an unread result blocks the connection
+    return opened
 
 
 def register(functions: Sequence[UserFunction]) -> None:

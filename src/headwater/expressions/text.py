@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from headwater.expressions.functions.table import FUNCTIONS
 from headwater.expressions.nodes import Call, Cast, Expression, Field, Literal, UserCall
 from headwater.expressions.printing import AND, ATOM, JOINED, OR, SIGN, TEST, Printer, quoted
-from headwater.model.types import sql_name
+from headwater.model.types import quote, sql_name
 
 
 class _Text(Printer):
@@ -57,3 +58,24 @@ _PRINTER = _Text()
 def to_text(expression: Expression) -> str:
     """The expression as it could be written in a query, with columns in double quotes."""
     return _PRINTER.text(expression)
+
+
+_NAME_OR_TEXT = re.compile(r"""'(?:[^']|'')*'|"((?:[^"]|"")*)\"""")
+
+
+def to_sql(expression: Expression) -> str:
+    """The same as a query would have it: names stand as they are, or in backquotes.
+
+    >>> import pyarrow as pa
+    >>> from headwater.expressions.nodes import Column
+    >>> to_sql(Call("timestamp_millis", (Column("ts", pa.int64()),), pa.timestamp("us")))
+    'TIMESTAMP_MILLIS(ts)'
+    """
+
+    def name(found: re.Match[str]) -> str:
+        if found[1] is None:
+            return found[0]
+        plain = found[1].replace('""', '"')
+        return plain if re.fullmatch(r"[^\W\d]\w*", plain) else quote(plain, "`")
+
+    return _NAME_OR_TEXT.sub(name, to_text(expression))

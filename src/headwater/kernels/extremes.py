@@ -141,6 +141,43 @@ def middle_values(offsets, rows, weight, values, out):
 
 
 @njit(cache=True, nogil=True)
+def rows_at(offsets, rows, weight, places, out):
+    """Of each list of rows with weights the one at its place, counted in copies from 0; lists of none are left out."""
+    for q in range(len(offsets) - 1):
+        seen = np.int64(0)
+        for k in range(offsets[q], offsets[q + 1]):
+            seen += weight[rows[k]]
+            if seen > places[q]:
+                out[q] = rows[k]
+                break
+
+
+@njit(cache=True, nogil=True)
+def central_moments(offsets, rows, weight, values, out):
+    """Of each list of rows with weights: the means of the second, third and fourth power of the distance from the mean.
+
+    Distances are taken from the first value before, so that equal values have none, however they round.
+    """
+    for q in range(len(offsets) - 1):
+        if offsets[q] == offsets[q + 1]:
+            continue
+        origin = values[rows[offsets[q]]]
+        count, mean = 0.0, 0.0
+        for k in range(offsets[q], offsets[q + 1]):
+            count += weight[rows[k]]
+            mean += weight[rows[k]] * (values[rows[k]] - origin)
+        mean /= count
+        second, third, fourth = 0.0, 0.0, 0.0
+        for k in range(offsets[q], offsets[q + 1]):
+            distance = (values[rows[k]] - origin) - mean
+            square = distance * distance
+            second += weight[rows[k]] * square
+            third += weight[rows[k]] * square * distance
+            fourth += weight[rows[k]] * square * square
+        out[0, q], out[1, q], out[2, q] = second / count, third / count, fourth / count
+
+
+@njit(cache=True, nogil=True)
 def most_frequent(offsets, rows, weight, rank, out):
     """Of each list of rows, sorted by rank, the first one of the rank that has the most weight; the lowest of several.
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-COUNT, INTEGER, WIDE, FLOAT, SQUARES, FINGERPRINT, LEAST, MOST = range(8)
-"""What a measure keeps. Words: COUNT n; INTEGER low, high; WIDE low, high, top; FLOAT sum, rest, special; SQUARES sum, rest,
-tail, huge; FINGERPRINT hash of the multiset; LEAST and MOST the extreme value."""
+COUNT, INTEGER, WIDE, FLOAT, SQUARES, FINGERPRINT, LEAST, MOST, PRODUCTS = range(9)
+"""What a measure keeps. Words: COUNT n; INTEGER low, high; WIDE low, high, top; FLOAT sum, rest, special; SQUARES and
+PRODUCTS (of two columns) sum, rest, tail, huge; FINGERPRINT hash of the multiset; LEAST and MOST the extreme value."""
 
-WORDS = (1, 2, 3, 3, 4, 1, 1, 1)
+WORDS = (1, 2, 3, 3, 4, 1, 1, 1, 4)
 
 _END = np.int64(2**63 - 1)  # the end of time
 _NAN, _PLUS, _MINUS = 1 << 42, 1 << 21, 1 << 1  # how one word counts NaN, +infinity and -infinity
@@ -314,6 +314,48 @@ def follow_squares(bounds, first, weight, valid, values, counts, sums, rests, ta
             sums[keys + i], rests[keys + i], tails[keys + i], huge[keys + i] = total, rest, tail, over
             if total != before or rest != before_rest or over != before_over:
                 changed[i] = 1
+
+
+@njit(cache=True, nogil=True)
+def follow_products(bounds, first, weight, valid, values, others, counts, sums, rests, tails, huge, changed):
+    """The same of products of two values: follow_squares is that of a value with itself."""
+    keys = len(first) - 1
+    for k in range(keys):
+        total, rest, tail, over = sums[k], rests[k], tails[k], huge[k]
+        for i in range(first[k], first[k + 1]):
+            before, before_rest, before_over = total, rest, over
+            for p in range(bounds[i], bounds[i + 1]):
+                if valid[p] == 0:
+                    continue
+                x, y, w = values[p], others[p], np.float64(weight[p])
+                if not (abs(x) < _HUGE and abs(y) < _HUGE):
+                    over += weight[p]
+                    continue
+                product = x * y
+                total, rest, tail = add_product(total, rest, tail, product, w)
+                total, rest, tail = add_product(total, rest, tail, product_error(x, y, product), w)
+            if counts[keys + i] == 0:
+                total, rest, tail = 0.0, 0.0, 0.0
+            sums[keys + i], rests[keys + i], tails[keys + i], huge[keys + i] = total, rest, tail, over
+            if total != before or rest != before_rest or over != before_over:
+                changed[i] = 1
+
+
+@njit(cache=True, nogil=True)
+def product_spreads(count, sums, rests, other_sums, other_rests, products, product_rests, product_tails):
+    """n * Sxy - Sx * Sy from n, Sx, Sy and Sxy; where a sum is scaled down, products have overflowed and nobody asks."""
+    out = np.empty(len(count), np.float64)
+    for i in range(len(count)):
+        n, x, x_rest, y, y_rest = count[i], sums[i], rests[i], other_sums[i], other_rests[i]
+        total, rest, tail = add_product(0.0, 0.0, 0.0, n, products[i])
+        total, rest, tail = add_product(total, rest, tail, -x, y)
+        total, rest, tail = add_product(total, rest, tail, n, product_rests[i])
+        total, rest, tail = add_product(total, rest, tail, -x, y_rest)
+        total, rest, tail = add_product(total, rest, tail, -x_rest, y)
+        total, rest, tail = add_product(total, rest, tail, n, product_tails[i])
+        total, rest, tail = add_product(total, rest, tail, -x_rest, y_rest)
+        out[i] = total
+    return out
 
 
 @njit(cache=True, nogil=True)

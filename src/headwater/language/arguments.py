@@ -137,7 +137,7 @@ def between(least: int, most: int) -> Convert:
 count = between(1, 10**15)
 """Rows or events."""
 rate = between(1, 10**9)
-"""So many a second."""
+"""So many per second."""
 port = between(1, 65_535)
 
 

@@ -38,6 +38,7 @@ from headwater.language.script import RESULT, Query, Script, with_names
 from headwater.language.text import OfText, did_you_mean
 from headwater.language.time_binding import StreamReference
 from headwater.language.time_clauses import Lag, Skew
+from headwater.language.time_units import check_consistency, check_one_domain, timed_streams
 from headwater.settings import Settings
 
 _DEEPEST = 200
@@ -141,6 +142,7 @@ class _ScriptBinder(OfText):
         with functions_of(self.catalog) as called:
             output = binder.bind(with_heartbeats(self.text, self.catalog, node))
         check_time(self.text, self.catalog, node, output.plan.streams)
+        check_one_domain(self.text, node, output.plan, self.catalog.get)
         binder.uses |= called
         if _is_deep(output.plan):
             hint = "Give parts of it names of their own: CREATE STREAM … AS."
@@ -148,7 +150,8 @@ class _ScriptBinder(OfText):
                 node, "TOO_DEEP", f"the query has more than {_DEEPEST} operators or UNIONs above each other", hint=hint
             )
         refuse = self.settings.unbounded_state == "error"
-        notices = [*binder.notices, *check_bounded(output.plan, binder.unbounded, refuse=refuse)]
+        bounded = check_bounded(output.plan, binder.unbounded, refuse=refuse)
+        notices = [*binder.notices, *bounded, *binder.instant_notices(output.plan)]
         self._notice(*notices)
         return output, binder
 
@@ -157,14 +160,19 @@ class _ScriptBinder(OfText):
 
     def _select(self, node: SelectStatement) -> None:
         output, binder = self._query(node.this)
-        consistency = bind_consistency(self.text, node.args.get("consistency"))
+        consistency = self._consistency(node, output.plan)
         emission = bind_emission(self.text, node.args.get("emission"), consistency, self._times(output.plan))
         self._selects.append(Query.of(RESULT, output.plan, consistency, emission, frozenset(binder.uses)))
 
+    def _consistency(self, node: exp.Expr, plan: Plan | None) -> Consistency | None:
+        clause = node.args.get("consistency")
+        if plan is not None:
+            check_consistency(self.text, clause, plan, self.catalog.get)
+        return bind_consistency(self.text, clause)
+
     def _times(self, plan: Plan) -> set[bool]:
         """For each stream that a plan reads: are its times TIMESTAMPs, not plain numbers?"""
-        read = (self.catalog.get(name) for name in plan.streams)
-        return {stream.has_unit for stream in read if isinstance(stream, Stream) and stream.time is not None}
+        return {stream.has_unit for stream in timed_streams(plan, self.catalog.get)}
 
     # -- CREATE -----------------------------------------------------------------------------------------------------
 
@@ -203,7 +211,7 @@ class _ScriptBinder(OfText):
             raise self.error(node.this, "SELF_REFERENCE", f'{declaration.kind.value} "{name}" cannot read itself')
         plan, fields = declaration.renamed(output)
         unbounded = tuple({id(u.window): u for u in binder.unbounded}.values())
-        consistency = bind_consistency(self.text, node.args.get("consistency"))
+        consistency = self._consistency(node, plan)
         emission = bind_emission(self.text, node.args.get("emission"), consistency, self._times(plan))
         uses, target = frozenset(binder.uses), bind_target(self.text, node)
         return Derived(name, plan, fields, uses, unbounded, declaration.kind, (), consistency, emission, target)
@@ -313,7 +321,8 @@ class _ScriptBinder(OfText):
 
     def _alter(self, node: AlterQuery) -> None:
         found, runs = self.catalog.get(node.this.name), self.running.get(node.this.name.casefold())
-        level = bind_consistency(self.text, node.args["consistency"])
+        known = runs or found
+        level = self._consistency(node, known.plan if known is not None else None)
         assert level is not None
         if runs is not None:
             self.altered[runs.name] = level

@@ -9,6 +9,7 @@ import pyarrow as pa
 from attrs import evolve, field, frozen
 
 from headwater.algebra.nodes import Constant, Plan, Source
+from headwater.expressions.nodes import Expression
 from headwater.language.changes import (
     ARRIVED,
     CHANGED,
@@ -91,6 +92,8 @@ class Stream:
     """Do its rows come from a DataFrame?"""
     statistics: tuple[tuple[str, float], ...] = ()
     """What is known of its rows, as declared: ``rate`` (per second where time has a unit), ``distinct(column)``, …"""
+    computed: tuple[tuple[str, Expression], ...] = ()
+    """Columns that are computed of those that rows bring, before a row is placed in time."""
 
     @property
     def plan(self) -> Plan:
@@ -126,7 +129,8 @@ class Stream:
         """The columns that its rows bring; the others are the engine's to fill in."""
         if self.has_events:
             return Schema(())
-        own = tuple(f for f in self.schema if f.name not in (ARRIVED, ORIGINAL))
+        filled = {ARRIVED, ORIGINAL, *(name for name, _ in self.computed)}
+        own = tuple(f for f in self.schema if f.name not in filled)
         return self.schema if len(own) == len(self.schema) else Schema(own)
 
     @property

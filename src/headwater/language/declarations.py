@@ -13,6 +13,7 @@ from headwater.expressions.rewrite import typed_as
 from headwater.expressions.types import common_type
 from headwater.language.catalog import Catalog, Connector, Derived, Kind, Stream, Target
 from headwater.language.change_binding import ChangeBinder
+from headwater.language.computed import Computed, ComputedBinder, name_of_time
 from headwater.language.durations import wall_clock
 from headwater.language.parsing.syntax import CreateStream
 from headwater.language.relations.constants import bind_values, check_key
@@ -22,9 +23,8 @@ from headwater.language.statistics_clause import bind_statistics
 from headwater.language.text import OfText, did_you_mean, error_on
 from headwater.language.time_binding import StreamReference, TimeBinder, TimeRules
 from headwater.language.time_clauses import LatePolicy, LateRows
-from headwater.language.types import declared_type, shown, written_type
+from headwater.language.types import declared_type, shown, types_hint, written_type
 from headwater.model.schema import RESERVED, Field, Schema
-from headwater.model.types import TYPE_NAMES
 
 
 class Declaration(OfText):
@@ -36,12 +36,19 @@ class Declaration(OfText):
 
     def declared(self) -> tuple[Stream, TimeRules]:
         """A stream or relation whose elements come from outside."""
-        fields = self.fields()
+        fields, computed = self.with_computed(self.fields())
         key = self.key(fields)
         fields = [evolve(f, nullable=f.nullable and f.name not in key) for f in fields]
         source = self.node.args.get("source")
         binder = ChangeBinder(self.text, source, self.node.args.get("columns") or ())
         bound = binder.bind()
+        if computed and bound.time is not None:
+            raise self.error(
+                self.node.this,
+                "UNSUPPORTED",
+                f'the rows of "{self.name}" are images inside of change events, of which nothing can be computed here',
+                hint="Compute it in a query: CREATE VIEW other AS SELECT *, timestamp_millis(ts) AS t FROM …",
+            )
         times = TimeBinder(self.text, self.name, fields, implicit=bound.time, elements=bound.has_elements)
         rules = times.bind(self.node.args.get("clauses") or ())
         binder.check(bound, fields, times.time)
@@ -55,17 +62,25 @@ class Declaration(OfText):
             key,
             changes=bound.changes,
             numbered=bound.numbered,
+            computed=tuple((c.field.name, c.expression) for c in computed),
         )
         statistics = bind_statistics(self.text, self.node.args.get("statistics") or (), stream)
         return evolve(stream, statistics=statistics), rules
 
+    def check_not_computed(self) -> None:
+        """What a query or VALUES define computes its columns there."""
+        found = next((c for c in self.node.args.get("columns") or () if c.args.get("computed") is not None), None)
+        if found is not None:
+            raise self.error(
+                found,
+                "SYNTAX",
+                f'column "{found.name}" is computed, but "{self.name}" is defined by what stands after AS',
+                hint=f"Compute it there: SELECT …, {found.args['computed'].sql(dialect='spark')} AS {found.name}.",
+            )
+
     def constant(self) -> Derived:
         """A relation given by VALUES."""
-        if self.kind is not Kind.TABLE:
-            message = f"a {self.kind.value} cannot be made of VALUES"
-            raise self.error(
-                self.node.args["values"], "UNSUPPORTED", message, hint="Constants are a table: CREATE TABLE."
-            )
+        self.check_not_computed()
         written = self.node.args.get("columns")
         rows = self.node.args["values"].expressions
         if written and all(c.args.get("kind") is not None for c in written):
@@ -85,6 +100,7 @@ class Declaration(OfText):
 
     def renamed(self, output: Output) -> tuple[Plan, tuple[Field, ...]]:
         """The result of a query under the declared names, as the declared types where they are wider."""
+        self.check_not_computed()
         found = tuple(Field(c.name, c.type, c.nullable) for c in output.columns)
         written = self.node.args.get("columns")
         if not written:
@@ -116,11 +132,27 @@ class Declaration(OfText):
             seen.add(column.name.casefold())
         return [c.name for c in self.node.args["columns"]]
 
+    def with_computed(self, brought: list[Field]) -> tuple[list[Field], list[Computed]]:
+        """All columns in their order, and those that are computed; a time that is an expression comes last."""
+        columns = self.node.args["columns"]
+        written = {c.name: c.args["computed"] for c in columns if c.args.get("computed") is not None}
+        for clause in self.node.args.get("clauses") or ():
+            if clause.args.get("computed") is not None:
+                clause.set("column", name_of_time(self.text, clause, [c.name for c in columns]))
+                written[clause.args["column"].name] = clause.args["computed"]
+        binder = ComputedBinder(self.text, self.catalog, brought, others=tuple(written))
+        computed = [binder.bind(name, node) for name, node in written.items()]
+        found = {f.name: f for f in (*brought, *(c.field for c in computed))}
+        names = [c.name for c in columns]
+        return [found[n] for n in (*names, *(n for n in found if n not in names))], computed
+
     def fields(self) -> list[Field]:
-        columns = self.node.args.get("columns") or []
+        """The columns that have a type."""
+        columns = [c for c in self.node.args.get("columns") or [] if c.args.get("computed") is None]
         if not columns:
             raise self.error(self.node.this, "SYNTAX", f'{self.kind.value} "{self.name}" has no columns')
-        names = self.names()
+        self.names()
+        names = [c.name for c in columns]
         untyped = next((c for c in columns if c.args.get("kind") is None), None)
         if untyped is not None:
             raise self.error(untyped.this, "SYNTAX", f'column "{untyped.name}" has no type')
@@ -133,7 +165,7 @@ class Declaration(OfText):
         type_ = declared_type(node)
         if type_ is None:
             message = f"there is no type {written_type(node)}"
-            raise self.error(node, "UNKNOWN_TYPE", message, hint=f"There are {TYPE_NAMES}.")
+            raise self.error(node, "UNKNOWN_TYPE", message, hint=types_hint(node))
         return type_
 
     def key(self, fields: Sequence[Field]) -> tuple[str, ...]:

@@ -22,9 +22,9 @@ from headwater.language.predicates import connected, test
 from headwater.language.scope import Bound, Scope, struct_field
 from headwater.language.subqueries.conditions import COMPARISONS, as_value
 from headwater.language.text import error_on
-from headwater.language.types import declared_type, shown, written_type
+from headwater.language.types import declared_type, shown, types_hint, written_type
 from headwater.model.functions import UserFunction
-from headwater.model.types import INTERVAL, TYPE_NAMES
+from headwater.model.types import INTERVAL
 
 _OPERATORS: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Add: ("+", "+"),
@@ -114,7 +114,7 @@ class ExpressionBinder:
             case exp.Any() | exp.All():
                 word = type(node).__name__.upper()
                 raise self.error(node, "UNSUPPORTED", f"{word} (…) can be compared by =, <>, <, <=, > and >= only")
-            case exp.Filter() | exp.GroupConcat() | exp.WithinGroup():
+            case exp.Filter() | exp.GroupConcat() | exp.WithinGroup() | exp.IgnoreNulls() | exp.RespectNulls():
                 return self.aggregated(node)
             case exp.Window():
                 return self._over(node)
@@ -283,7 +283,7 @@ class ExpressionBinder:
         value, target = self.bind(node.this), declared_type(node.args["to"])
         if target is None:
             message = f"there is no type {written_type(node.args['to'])}"
-            raise self.error(node, "UNKNOWN_TYPE", message, hint=f"There are {TYPE_NAMES}.")
+            raise self.error(node, "UNKNOWN_TYPE", message, hint=types_hint(node.args["to"]))
         attempt = isinstance(node, exp.TryCast)
         what = f"{'TRY_CAST' if attempt else 'CAST'} to {shown(target)}"
         if cast_text(value.type, target) is None:

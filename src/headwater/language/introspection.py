@@ -11,6 +11,7 @@ from attrs import field, frozen
 from headwater.algebra.nodes import Plan
 from headwater.expressions.aggregates import BY_SQL_NAME
 from headwater.expressions.functions.record import arity
+from headwater.expressions.text import to_sql
 from headwater.language import heartbeat_function
 from headwater.language.catalog import Catalog, Derived, Entry, Function, Kind, Stream, Target
 from headwater.language.consistency import Consistency
@@ -98,16 +99,14 @@ class ShownQuery:
 
 def show_streams(catalog: Catalog, like: str | None) -> Answer:
     rows = [
-        (s.name, _columns(s.fields), (s.time or "") if isinstance(s, Stream) else "", _origin(s), _promises(s))
+        (s.name, _declared(s), (s.time or "") if isinstance(s, Stream) else "", _origin(s), _promises(s))
         for s in _sorted(catalog, (Kind.STREAM,), like)
     ]
     return Answer(SHOW_STREAMS, ("stream", "columns", "time", "source", "promises"), tuple(rows))
 
 
 def show_tables(catalog: Catalog, like: str | None, kinds: tuple[Kind, ...] = (Kind.TABLE, Kind.VIEW)) -> Answer:
-    rows = [
-        (s.name, s.kind.value, _columns(s.fields), ", ".join(s.key), _origin(s)) for s in _sorted(catalog, kinds, like)
-    ]
+    rows = [(s.name, s.kind.value, _declared(s), ", ".join(s.key), _origin(s)) for s in _sorted(catalog, kinds, like)]
     title = "SHOW VIEWS" if kinds == (Kind.VIEW,) else "SHOW TABLES"
     return Answer(title, ("name", "kind", "columns", "key", "source"), tuple(rows))
 
@@ -210,6 +209,12 @@ def _columns(fields: Iterable[Field]) -> str:
     return ", ".join(map(str, fields))
 
 
+def _declared(entry: Entry) -> str:
+    """The columns, also how some are computed."""
+    computed = dict(entry.computed) if isinstance(entry, Stream) else {}
+    return ", ".join(f"{f} AS {to_sql(computed[f.name])}" if f.name in computed else str(f) for f in entry.fields)
+
+
 def _origin(entry: Entry) -> str:
     if isinstance(entry, Derived):
         return "constant" if entry.is_constant else "query"
@@ -228,6 +233,7 @@ def _role(column: str, entry: Entry | None) -> str:
     if isinstance(entry, Stream):
         roles += ["time"] if column == entry.time else []
         roles += ["time of sending" for c in entry.clauses if isinstance(c, SentAt) and c.column == column]
+        roles += [f"computed: {to_sql(expression)}" for name, expression in entry.computed if name == column]
         roles += ["heartbeat" for c in entry.clauses if isinstance(c, HeartbeatFromSource) and c.column == column]
     return ", ".join(roles)
 

@@ -15,6 +15,7 @@ from headwater.language import time_clauses as c
 from headwater.language.durations import application_time, wall_clock
 from headwater.language.notices import Notice
 from headwater.language.text import OfText, did_you_mean
+from headwater.language.time_units import check_length
 from headwater.language.types import shown
 from headwater.model.schema import Field
 
@@ -125,13 +126,9 @@ class TimeBinder(OfText):
         """Application time: plain numbers where the time column is one."""
         amount, what = node.args[key], f"the length of {node.this}"
         assert self._time is not None
-        unit = amount.args.get("unit")
-        if unit is not None and pa.types.is_integer(self._time.type):
-            raise self.error(
-                unit,
-                "TIME_UNIT",
-                f'{node.this} takes no unit: column "{self._time.name}" counts time in plain numbers',
-            )
+        timestamps = not pa.types.is_integer(self._time.type)
+        written = f"{node.this} {{}}" if node.args.get("other") is None and node.this != "WATERMARK" else "{}"
+        check_length(self.text, amount, node.this, f'column "{self._time.name}"', written, timestamps=timestamps)
         return application_time(self.text, amount, what)
 
     def _wall(self, node: exp.Expr, key: str = "amount") -> int:

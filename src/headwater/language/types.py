@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 from sqlglot import exp
 
-from headwater.model.types import sql_name
+from headwater.model.types import TYPE_NAMES, sql_name
 
 _DECLARED: dict[exp.DType, pa.DataType] = {
     exp.DType.BOOLEAN: pa.bool_(),
@@ -21,8 +21,17 @@ _DECLARED: dict[exp.DType, pa.DataType] = {
     exp.DType.BINARY: pa.binary(),
     exp.DType.VARBINARY: pa.binary(),
     exp.DType.DATE: pa.date32(),
-    exp.DType.TIMESTAMP: pa.timestamp("us"),
 }
+
+_TIMESTAMPS = (
+    exp.DType.TIMESTAMP,
+    exp.DType.TIMESTAMPTZ,
+    exp.DType.TIMESTAMPLTZ,
+    exp.DType.TIMESTAMPNTZ,
+)
+"""All are instants in UTC, with or without a zone in their names; which one is written says nothing more."""
+_FINEST = 6
+"""Digits of a second that an instant has."""
 
 
 def declared_type(node: exp.DataType) -> pa.DataType | None:
@@ -30,6 +39,9 @@ def declared_type(node: exp.DataType) -> pa.DataType | None:
     kind = node.this
     if kind in _DECLARED:
         return _DECLARED[kind]
+    if kind in _TIMESTAMPS:
+        digits = [int(p.name) for p in node.expressions] or [_FINEST]
+        return pa.timestamp("us") if digits[0] <= _FINEST else None
     if kind == exp.DType.DECIMAL:
         numbers = [int(p.name) for p in node.expressions] or [10]
         precision, scale = numbers[0], numbers[1] if len(numbers) > 1 else 0
@@ -47,7 +59,6 @@ def declared_type(node: exp.DataType) -> pa.DataType | None:
 _WRITTEN = {
     exp.DType.TIME: "TIME",
     exp.DType.TIMETZ: "TIME WITH TIME ZONE",
-    exp.DType.TIMESTAMPTZ: "TIMESTAMP WITH TIME ZONE",
     exp.DType.INT128: "HUGEINT",
     exp.DType.UUID: "UUID",
 }
@@ -56,7 +67,16 @@ _WRITTEN = {
 
 def written_type(node: exp.Expr) -> str:
     """A type that there is not, as it was written."""
+    if node.this in _TIMESTAMPS:
+        return f"TIMESTAMP({node.expressions[0].name})"
     return _WRITTEN.get(node.this) or node.sql(dialect="spark")
+
+
+def types_hint(node: exp.Expr) -> str:
+    """What to write instead of a type that there is not."""
+    if node.this in _TIMESTAMPS:
+        return f"Times have microseconds, so at most {_FINEST} digits: TIMESTAMP({_FINEST}), or just TIMESTAMP."
+    return f"There are {TYPE_NAMES}."
 
 
 def shown(type_: pa.DataType) -> str:

@@ -34,6 +34,7 @@ from headwater.optimizer.rules.merge_projects import merge_projects
 from headwater.optimizer.rules.merge_unions import merge_unions
 from headwater.optimizer.rules.narrow_aggregate import narrow_aggregate
 from headwater.optimizer.rules.narrow_join import narrow_join
+from headwater.optimizer.rules.narrow_unnest import narrow_unnest
 from headwater.optimizer.rules.now_window import now_window
 from headwater.optimizer.rules.order_operands import order_operands
 from headwater.optimizer.rules.outer_to_inner import outer_to_inner
@@ -61,7 +62,7 @@ LAWS: tuple[Rule, ...] = (
     # fewer rows
     *(push_down_filter, filter_into_join, residual_to_sides),
     # fewer columns
-    *(project_through_union, project_through_split, narrow_join, narrow_aggregate),
+    *(project_through_union, project_through_split, narrow_join, narrow_aggregate, narrow_unnest),
     # cheaper operators
     *(semi_join_of_unique, anti_join_as_difference, difference_chain, join_over_difference, order_operands),
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
-from attrs import evolve
+from attrs import asdict, evolve
 
 from headwater.algebra import nodes as n
 from headwater.algebra.properties import is_chronon, properties
@@ -31,10 +31,13 @@ from headwater.operators.rows.sample import SampleOperator
 from headwater.operators.rows.split import SplitOperator
 from headwater.operators.rows.stamp import StampOperator
 from headwater.operators.rows.union import UnionOperator
+from headwater.operators.rows.unnest import UnnestOperator
 from headwater.operators.sweeps.changes import ChangesOperator, FromSignedOperator
 from headwater.operators.sweeps.count_sweep import CountSweepOperator
 from headwater.operators.waiting.align import AlignOperator
 from headwater.operators.waiting.await_other import AwaitOperator
+from headwater.operators.windows.frame_values import FrameCall
+from headwater.operators.windows.frames import FramesOperator
 from headwater.operators.windows.hop_window import HopWindowOperator
 from headwater.operators.windows.row_window import RowWindowOperator
 from headwater.operators.windows.session_window import SessionWindowOperator
@@ -109,6 +112,13 @@ def _project(site: Site, plan: n.Project, inputs: list[Lowered]) -> Lowered:
 @_builds(n.Union, passes=True)
 def _union(site: Site, plan: n.Union, inputs: list[Lowered]) -> Lowered:
     return site.add(UnionOperator(plan.schema, len(inputs)), *inputs)
+
+
+@_builds(n.Unnest, passes=True)
+def _unnest(site: Site, plan: n.Unnest, inputs: list[Lowered]) -> Lowered:
+    place = plan.place is not None
+    operator = UnnestOperator(plan.input.schema, plan.schema, plan.array, place=place, outer=plan.outer)
+    return site.add(operator, *inputs)
 
 
 # -- joins and sets -------------------------------------------------------------------------------------------------
@@ -241,6 +251,14 @@ def _session_window(site: Site, plan: n.SessionWindow, inputs: list[Lowered]) ->
     names = {"start": plan.start, "end": plan.end, "time": plan.time}
     form = {"speculative": site.speculative}
     operator = SessionWindowOperator(plan.input.schema, plan.gap, plan.partition, **names, **form)
+    return site.add(operator, _chronons(site, plan, inputs), final=not site.speculative)
+
+
+@_builds(n.Frames, holds=False)
+def _frames(site: Site, plan: n.Frames, inputs: list[Lowered]) -> Lowered:
+    """A row is shown for its own instant: it has no open end."""
+    calls = [FrameCall(**asdict(call)) for call in plan.calls]
+    operator = FramesOperator(plan.input.schema, calls, plan.partition, speculative=site.speculative)
     return site.add(operator, _chronons(site, plan, inputs), final=not site.speculative)
 
 

@@ -175,9 +175,11 @@ class Deployment:
         return {node.key for node in before} - {node.key for node in self.layout.graph.nodes}
 
     def has_newcomers(self, records: Records) -> bool:
-        """Has a query begun that has not got yet what stands in its relations?"""
+        """Has a query begun that has not got yet what stands in its relations, or that is over constants alone?"""
         begun = [node.key for node in self.layout.graph.nodes if node.standing is not None]
-        return any(key not in records.get(0, {}) for key in begun)
+        if any(key not in records.get(0, {}) for key in begun):
+            return True
+        return not all(self.together) and bool(self.new_constants(records))
 
     def _rebuild(self) -> None:
         graph = Graph()

@@ -143,14 +143,18 @@ class Loop:
             self._changed.wait(timeout=_PATIENCE)
 
     def settle(self) -> None:
-        """Wait until nothing is left to do now: neither rows wait, nor does time alone bring anything."""
+        """Wait until nothing is left to do now: neither rows wait, nor does time alone bring anything.
+
+        While no tick may begin, nothing can be done, and nobody waits for it.
+        """
         with self._changed:
             self._asked = self._looked + 2  # one look may have begun before this
             self._changed.notify_all()
             self._changed.wait_for(self._has_settled)
 
     def _has_settled(self) -> bool:
-        return self._stands() or (self._looked >= self._asked and not self._waiting and not self._busy)
+        idle = self._looked >= self._asked and not self._waiting and not self._busy
+        return self._stands() or self._holds > 0 or idle
 
     def _stands(self) -> bool:
         """Will nothing run for now, whoever waits for it?"""

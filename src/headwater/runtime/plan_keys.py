@@ -19,7 +19,7 @@ from headwater.model.schema import Schema
 from headwater.model.types import sql_name
 from headwater.optimizer.labels import is_timed
 
-_BETWEEN = (n.Filter, n.TimeWindow, n.Granularity, n.HopWindow)
+_BETWEEN = (n.Filter, n.TimeWindow, n.Granularity, n.HopWindow, n.Unnest)
 """Operators that remember nothing, and hand on the columns of their input."""
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from attrs import define, field
+import pyarrow as pa
+from attrs import define, evolve, field
 
 from headwater.algebra.nodes import Plan, Source
 from headwater.errors import HeadwaterError, InputError
@@ -21,6 +24,7 @@ from headwater.model.time import BEGINNING, INFINITY
 from headwater.model.types import sql_name
 from headwater.model.validity import StreamValidator
 from headwater.runtime.json_values import Decode, WrongValueError, decoder
+from headwater.sources.computed import ComputedColumns
 from headwater.sources.conform import UnfitError, find_column
 
 _KEYS = {
@@ -45,12 +49,18 @@ class Tick:
 
 
 def read_recording(
-    path: Path, schemas: Mapping[str, Schema], *, computed: Iterable[str] = (), batch: int | None = None
+    path: Path,
+    schemas: Mapping[str, Schema],
+    *,
+    derived: Iterable[str] = (),
+    computed: Mapping[str, ComputedColumns] = MappingProxyType({}),
+    batch: int | None = None,
 ) -> list[Tick]:
     """The ticks of a recording: at its tick lines, or else every ``batch`` elements, or all in one.
 
     The last one is what comes after the last cut, perhaps nothing.
     Every element is checked against the columns of its stream and against all that came before it.
+    ``derived``: streams that queries make; ``computed``: by stream the columns that are computed where a row lacks them.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -58,24 +68,33 @@ def read_recording(
         raise InputError("UNREADABLE", f'could not read "{path}": {problem.strerror}') from problem
     except UnicodeDecodeError as problem:
         raise InputError("UNREADABLE", f'"{path}" is not text in UTF-8') from problem
-    reader = _Reader(schemas, frozenset(computed))
+    reader = _Reader(schemas, frozenset(derived), computed)
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
-            try:
-                reader.take(line)
-            except HeadwaterError as problem:
-                message = f"line {number}: {problem.message}"
-                raise type(problem)(problem.code, message, detail=problem.detail, hint=problem.hint) from problem
+            with _on_line(number):
+                reader.take(number, line)
     return reader.ticks(batch)
 
 
+@contextmanager
+def _on_line(number: int) -> Iterator[None]:
+    """A mistake is one of this line."""
+    try:
+        yield
+    except HeadwaterError as problem:
+        message = f"line {number}: {problem.message}"
+        raise type(problem)(problem.code, message, detail=problem.detail, hint=problem.hint) from problem
+
+
 class _Reader:
-    def __init__(self, schemas: Mapping[str, Schema], computed: frozenset[str]) -> None:
-        self._streams = {name: _Stream(name, schema) for name, schema in schemas.items()}
-        self._computed = computed
+    def __init__(
+        self, schemas: Mapping[str, Schema], derived: frozenset[str], computed: Mapping[str, ComputedColumns]
+    ) -> None:
+        self._streams = {name: _Stream(name, schema, computed.get(name)) for name, schema in schemas.items()}
+        self._derived = derived
         self._entries: list[tuple[str, Insert | Adjust | Stable] | None] = []  # None: a tick line
 
-    def take(self, line: str) -> None:
+    def take(self, number: int, line: str) -> None:
         entry = _parse(line)
         kind = entry.get("kind")
         if not isinstance(kind, str) or kind not in _KEYS:
@@ -90,7 +109,10 @@ class _Reader:
             return
         stream = self._stream(entry)
         element = stream.element(kind, entry)
-        stream.validator.check_element(element)
+        if stream.computed is None:
+            stream.validator.check_element(element)
+        else:  # once all of its columns are known
+            stream.unchecked.append((number, len(self._entries), element))
         self._entries.append((stream.name, element))
 
     def _stream(self, entry: dict[str, Any]) -> _Stream:
@@ -99,12 +121,15 @@ class _Reader:
             raise InputError("BAD_ELEMENT", 'the key "stream" is missing or no string')
         if name in self._streams:
             return self._streams[name]
-        if name in self._computed:
+        if name in self._derived:
             raise InputError("UNKNOWN_STREAM", f'stream "{name}" is computed by a query and takes no elements')
         hint = did_you_mean(name, self._streams) or f"The script declares {', '.join(self._streams) or 'none'}."
         raise InputError("UNKNOWN_STREAM", f'stream "{name}" is not declared in the script', hint=hint)
 
     def ticks(self, batch: int | None) -> list[Tick]:
+        for stream in self._streams.values():
+            for place, element in stream.checked():
+                self._entries[place] = stream.name, element
         ticked = any(entry is None for entry in self._entries)
         ticks, current, size = [], Tick(), 0
         for entry in self._entries:
@@ -124,8 +149,10 @@ class _Reader:
 class _Stream:
     """One declared stream: turns JSON into elements of it."""
 
-    def __init__(self, name: str, schema: Schema) -> None:
-        self.name, self.schema = name, schema
+    def __init__(self, name: str, schema: Schema, computed: ComputedColumns | None) -> None:
+        self.name, self.schema, self.computed = name, schema, computed
+        self.unchecked: list[tuple[int, int, Insert | Adjust | Stable]] = []
+        """Elements that may lack computed columns, each with its line and its place."""
         self.validator = StreamValidator(schema)
         self._decoders: dict[str, Decode] = {f.name: decoder(f.type) for f in schema}
         self._shapes: dict[tuple[str, ...], list[str | None]] = {}
@@ -139,6 +166,35 @@ class _Stream:
         if kind == "insert":
             return Insert(row, start, end)
         return Adjust(row, start, end, _instant(entry, "new_end", infinite=True))
+
+    def checked(self) -> Iterator[tuple[int, Insert | Adjust | Stable]]:
+        """Those elements with all columns, by their places: all rows that lack some are computed at once."""
+        if self.computed is None:
+            return
+        names, made = self.computed.names, [i for i, f in enumerate(self.schema) if f.name in self.computed.names]
+        rows = [(number, e) for number, _, e in self.unchecked if not isinstance(e, Stable)]
+        columns = zip(*(e.row for _, e in rows), strict=True) if rows else ((),) * len(self.schema)
+        arrays = {f.name: pa.array(c, f.type) for f, c in zip(self.schema, columns, strict=True) if f.name not in names}
+        found, reasons = self.computed.added(pa.RecordBatch.from_pydict(arrays), None)
+        values = zip(*(found.column(i).to_pylist() for i in made), strict=True)
+        told = [None] * len(rows) if reasons is None else reasons.to_pylist()
+        complete = {number: (new, why) for (number, _), new, why in zip(rows, values, told, strict=True)}
+        for number, place, element in self.unchecked:
+            with _on_line(number):
+                whole = element if isinstance(element, Stable) else self._complete(element, made, *complete[number])
+                self.validator.check_element(whole)
+            yield place, whole
+
+    def _complete(
+        self, element: Insert | Adjust, places: Sequence[int], values: Sequence[Any], why: str | None
+    ) -> Insert | Adjust:
+        """With the computed values in the places of those that the row lacks."""
+        if why is not None:
+            raise InputError("BAD_VALUE", f'stream "{self.name}": {why}')
+        row = list(element.row)
+        for place, value in zip(places, values, strict=True):
+            row[place] = value if row[place] is None else row[place]
+        return evolve(element, row=tuple(row))
 
     @staticmethod
     def _interval(entry: dict[str, Any]) -> tuple[int, int]:
@@ -156,7 +212,11 @@ class _Stream:
         if (shape := tuple(given)) not in self._shapes:
             self._shapes[shape] = self._keys(shape)
         pairs = zip(self.schema, self._shapes[shape], strict=True)
-        return tuple(self._value(f.name, None if k is None else given[k], nullable=f.nullable) for f, k in pairs)
+        lacking = frozenset() if self.computed is None else self.computed.names
+        return tuple(
+            self._value(f.name, None if k is None else given[k], nullable=f.nullable or f.name in lacking)
+            for f, k in pairs
+        )
 
     def _keys(self, shape: tuple[str, ...]) -> list[str | None]:
         """How a row spells the columns, by the rule of all formats; None: it does not have one."""

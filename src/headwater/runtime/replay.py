@@ -33,6 +33,7 @@ from headwater.runtime.json_values import encoder
 from headwater.runtime.known_statistics import declared_statistics
 from headwater.runtime.recording import Tick, are_chronons, over_recorded, read_recording
 from headwater.runtime.stepping import Stepped, StepRunner
+from headwater.sources.computed import ComputedColumns
 
 
 def load_script(path: Path, *, python_functions: bool = True) -> Script:
@@ -80,8 +81,10 @@ def replay(
     schemas = script.catalog.sources() | _put_aside(script, queries)
     for query in queries:
         _check_recordable(query, schemas)
-    computed = [s.name for s in script.catalog if isinstance(s, Derived)]
-    ticks = read_recording(recording, schemas, computed=computed, batch=batch)
+    derived = [s.name for s in script.catalog if isinstance(s, Derived)]
+    streams = (s for s in script.catalog if isinstance(s, Stream) and s.computed)
+    computed = {s.name: ComputedColumns.of(s.schema, s.computed) for s in streams}
+    ticks = read_recording(recording, schemas, derived=derived, computed=computed, batch=batch)
     if not open_ended:
         ticks = _ended(ticks, schemas)
     outputs = [_Output(q.name, q.plan.schema) for q in queries]

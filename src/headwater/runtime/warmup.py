@@ -8,7 +8,8 @@ from __future__ import annotations
 import pyarrow as pa
 
 from headwater.algebra import nodes as n
-from headwater.expressions.aggregates import AGGREGATES
+from headwater.expressions.aggregates import AGGREGATES, packed
+from headwater.expressions.rewrite import column
 from headwater.kernels.checksum import checksum
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
@@ -20,16 +21,23 @@ from headwater.runtime.stepping import by_hand
 
 def _plans(left: n.Source, right: n.Source) -> dict[str, n.Plan]:
     key, other = left.schema.names[0], right.schema.names[0]
+    x = column(left.schema.field("x"))
+    pairs = (*((f.name, column(f)) for f in left.schema), ("pair", packed([x, x])))
     window = n.TimeWindow(left, 10)
-    types = {f: aggregate.result(left.schema.field("x").type) for f, aggregate in AGGREGATES.items()}
-    calls = [n.AggregateCall(f, f.lower(), type_, "x") for f, type_ in types.items() if type_ is not None]
+    paired = n.Project(window, pairs)
+    calls = [
+        n.AggregateCall(f, f.lower(), type_, name, parameters=aggregate.samples[0])
+        for f, aggregate in AGGREGATES.items()
+        for name in ("x", "pair")
+        if (type_ := aggregate.result(paired.schema.field(name).type)) is not None and (name == "x" or f != "COUNT")
+    ]
     calls += [
         n.AggregateCall("COUNT", "rows", pa.int64()),
         n.AggregateCall("SUM", "whole", pa.int64(), "i", distinct=True),
     ]
     plans: dict[str, n.Plan] = {
-        "aggregate": n.Aggregate(window, (key,), tuple(calls)),
-        "scalar": n.Aggregate(window, (), tuple(calls)),
+        "aggregate": n.Aggregate(paired, (key,), tuple(calls)),
+        "scalar": n.Aggregate(paired, (), tuple(calls)),
         "distinct": n.Distinct(window),
         "coalesce": n.Coalesce(window, 5),
         "rows": n.RowWindow(left, 2, 1, (key,)),
@@ -42,12 +50,24 @@ def _plans(left: n.Source, right: n.Source) -> dict[str, n.Plan]:
         "hops": n.HopWindow(left, 4, 2),
         "slices": _over_slices(left, key),
         "sessions": n.SessionWindow(left, 2, (key,)),
+        "frames": n.Frames(left, _frame_calls(left), (key,)),
         "top": n.TopK(window, (n.SortKey("x"),), 1, partition=(key,)),
         "numbers": n.TopK(window, (n.SortKey("x", descending=True),), rank="number"),
     }
     plans |= {kind.name: n.SetOperation(window, n.TimeWindow(right, 10), kind) for kind in n.SetKind}
     plans |= {kind.value: n.Join(window, n.TimeWindow(right, 10), kind, ((key, other),)) for kind in n.JoinKind}
     return plans
+
+
+def _frame_calls(source: n.Source) -> tuple[n.FrameCall, ...]:
+    """Functions of all kinds over frames of all kinds."""
+    calls = []
+    for first in (2, INFINITY):
+        for function in ("COUNT", "SUM", "VAR_SAMP", "MIN", "LAST_VALUE"):
+            type_ = pa.int64() if function == "COUNT" else pa.float64()
+            calls.append(n.FrameCall(function, f"{function} {first}", type_, "x", first=first))
+        calls.append(n.FrameCall("SUM", f"whole {first}", pa.int64(), "i", first=first, peers=first == INFINITY))
+    return tuple(calls)
 
 
 def _over_slices(source: n.Source, key: str) -> n.Plan:

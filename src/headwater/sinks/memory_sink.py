@@ -109,16 +109,18 @@ class MemorySink(Sink):
         kept = self._kept
         instant = self._latest(kept) if at is None else instant_of(self.output, at)
         if instant is None:
-            return Result(self._rows(Delta.empty(self.output.schema)).select(list(self.output.schema.names)))
+            return Result(
+                self._rows(Delta.empty(self.output.schema)).select(list(self.output.schema.names)), spark=self.spark
+            )
         if at is not None:
             self._check_known(kept, instant, at)
         valid = [c.filter((c.start <= instant) & (c.end > instant)) for c in kept.chunks]
-        return Result(self._rows(self._summed(valid)).select(list(self.output.schema.names)))
+        return Result(self._rows(self._summed(valid)).select(list(self.output.schema.names)), spark=self.spark)
 
     def history(self) -> Result:
-        """When each row held, as far as it is kept: maximal intervals ``_start``, ``_end`` (NULL: no end), a row a copy."""
+        """When each row held, as far as it is kept: maximal intervals ``_start``, ``_end`` (or NULL), one row per copy."""
         delta = self._all()
-        return Result(self._rows(History.of(delta.schema, [delta]).delta()))
+        return Result(self._rows(History.of(delta.schema, [delta]).delta()), spark=self.spark)
 
     def table(self) -> pa.Table:
         """All rows that are kept as they were delivered, repairs applied, with their lifetimes."""

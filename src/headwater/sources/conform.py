@@ -26,6 +26,7 @@ from headwater.sources.text_values import Parsed, parse_texts
 _DAY = MICROSECONDS["DAY"]
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _MOST = 2**63 - 1
+_NUMBER = r"^\s*-?[0-9]+(\.[0-9]*)?\s*$"
 
 
 class UnfitError(Exception):
@@ -116,13 +117,30 @@ def convert(
     try:
         return _Conversion(tuple(formats), base64).column(column, field.type)
     except UnfitError as problem:
-        raise UnfitError(f'column "{field.name}" is declared {sql_name(field.type)}, but {problem}') from None
+        note = epoch_note(field) if is_numeric(column.type) else ""
+        raise UnfitError(f'column "{field.name}" is declared {sql_name(field.type)}, but {problem}{note}') from None
 
 
 def first_reasons(reasons: pa.Array | None, failed: BoolArray, reason: pa.Array | str) -> pa.Array:
     """Rows that failed get the reason, unless they have one already."""
     new = where(failed, reason, pa.scalar(None, pa.string()))
     return new if reasons is None else coalesce(reasons, new)
+
+
+def epoch_note(field: Field) -> str:
+    """What to do about a number where a time is declared; nothing if none is."""
+    if not pa.types.is_timestamp(field.type):
+        return ""
+    declared = f"{field.name} BIGINT, t AS timestamp_millis({field.name})"
+    return (
+        f" (milliseconds since 1970 are declared so: {declared}; there are timestamp_seconds and timestamp_micros, too)"
+    )
+
+
+def number_notes(field: Field, texts: pa.Array) -> pa.Array:
+    """The note, where the text is a number."""
+    numbers = pc.fill_null(pc.call_function("match_substring_regex", [texts], pc.MatchSubstringOptions(_NUMBER)), False)
+    return where(numbers.to_numpy(zero_copy_only=False), epoch_note(field), "")
 
 
 def _no_value_of(field: Field, column: pa.Array) -> pa.Array | str:
@@ -132,7 +150,7 @@ def _no_value_of(field: Field, column: pa.Array) -> pa.Array | str:
     except pa.ArrowException:
         return f"{declared}the value is not"
     quotes = '"' if _is_text(column.type) else ""
-    return joined(declared + quotes, shortened(shown), f"{quotes} is not")
+    return joined(declared + quotes, shortened(shown), f"{quotes} is not", number_notes(field, shown))
 
 
 class _Conversion:

@@ -212,7 +212,7 @@ def _push(stream: Stream, given: Arguments, base: Path) -> Source:
 
 
 def _no_nested(stream: Stream, given: Arguments) -> None:
-    nested = next((f for f in stream.schema if pa.types.is_nested(f.type)), None)
+    nested = next((f for f in stream.brought if pa.types.is_nested(f.type)), None)
     if nested is not None:
         message = f'CSV cannot hold column "{nested.name}" of type {sql_name(nested.type)}'
         raise given.error("WRONG_COLUMNS", message, "Use json or parquet.")

@@ -14,7 +14,7 @@ from headwater.model.arrays import Int64Array
 from headwater.model.schema import Schema
 from headwater.model.types import sql_name
 from headwater.sources.columns import coalesce, joined, shortened, valid
-from headwater.sources.conform import find_columns, first_reasons
+from headwater.sources.conform import find_columns, first_reasons, number_notes
 from headwater.sources.text_lines import TextLines, count_lines
 from headwater.sources.text_values import FALSE, TRUE, parse_texts
 
@@ -140,7 +140,9 @@ class CsvText:
             columns.append(values)
             if failed.any():
                 start = f'column "{field.name}" is {sql_name(field.type)}, which "'
-                reasons = first_reasons(reasons, failed, joined(start, shortened(text), '" is not'))
+                reasons = first_reasons(
+                    reasons, failed, joined(start, shortened(text), '" is not', number_notes(field, text))
+                )
         return pa.RecordBatch.from_arrays(columns, schema=self._arrow()), reasons
 
     def _with_bad(self, lines: TextLines, reasons: pa.Array, rows: pa.RecordBatch) -> ParsedText:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from attrs import evolve
 
 from headwater.errors import InputError
+from headwater.language.binder import bind_script
 from headwater.language.catalog import Kind, Stream
 from headwater.language.changes import CHANGED, ChangeFormat, Changes, element_columns
 from headwater.language.statistics_clause import check_statistics
@@ -16,6 +17,7 @@ from headwater.language.text import did_you_mean
 from headwater.language.time_clauses import Disorder
 from headwater.model.durations import instants_in
 from headwater.model.schema import START, Field, Schema
+from headwater.model.types import quote, sql_name
 from headwater.sources.base import Malformed, Source
 from headwater.sources.spark_types import schema_of
 
@@ -99,6 +101,9 @@ def _declared(
     if changes == ChangeFormat.HEADWATER:
         return _of_elements(name, columns, time, malformed)
     stream = Stream(name, columns, time=time, registered=True)
+    if time is not None and "(" in time and time not in columns.names and changes is None:
+        stream = _of_computed_time(name, columns, time)
+        time = stream.time
     if changes == ChangeFormat.DEBEZIUM:
         stream = _of_events(name, columns, time, tuple(key))
     names = stream.schema.names
@@ -112,6 +117,14 @@ def _declared(
         return stream
     bound = instants_in(disorder, timestamps=stream.has_unit, what=f'the disorder of stream "{name}"')
     return evolve(stream, clauses=(Disorder(bound),))
+
+
+def _of_computed_time(name: str, columns: Schema, time: str) -> Stream:
+    """The same, declared in SQL: the time is what ORDERED BY computes of the columns."""
+    listed = ", ".join(f"{quote(f.name, '`')} {sql_name(f.type)}{'' if f.nullable else ' NOT NULL'}" for f in columns)
+    bound = bind_script(f"CREATE STREAM stream ({listed}) ORDERED BY {time}").catalog.get("stream")
+    assert isinstance(bound, Stream)
+    return evolve(bound, name=name, registered=True)
 
 
 def _of_elements(name: str, columns: Schema, time: str | None, malformed: Malformed) -> Stream:

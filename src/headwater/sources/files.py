@@ -198,12 +198,12 @@ class FileSource(Source):
         return 0 if STABLE in split else split.get("rows")
 
     def expected_rows(self) -> int | None:
-        return round(sum(file.length for file in list_files(self.path)) / self._bytes_a_row())
+        return round(sum(file.length for file in list_files(self.path)) / self._bytes_per_row())
 
     def _guess(self, length: int) -> int:
         return int(length / (self._row_bytes or self.format.usual_row_bytes))
 
-    def _bytes_a_row(self) -> float:
+    def _bytes_per_row(self) -> float:
         """Seen in the oldest file with rows; before there is any, a guess."""
         if self._row_bytes is None:
             self._measure(list_files(self.path))

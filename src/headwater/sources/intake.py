@@ -25,7 +25,8 @@ from headwater.model.schema import Schema
 from headwater.model.time import BEGINNING, INFINITY, render
 from headwater.sources.base import BadRows, Malformed, Piece, Source
 from headwater.sources.columns import coalesce, nulls, valid, where
-from headwater.sources.conform import UnfitError, conform, find_columns, first_reasons, missing_columns
+from headwater.sources.computed import ComputedColumns
+from headwater.sources.conform import Conformed, UnfitError, conform, find_columns, first_reasons, missing_columns
 from headwater.sources.debezium import Events
 from headwater.sources.element_rows import decode_elements, has_elements
 from headwater.sources.malformed import all_bad_rows, bad_row_error, bad_rows, rows_as_text, unreadable
@@ -70,6 +71,8 @@ class Intake:
     """The column that tells when a row was sent."""
     numbered: bool = False
     """Without a time column: are instants plain numbers?"""
+    computed: ComputedColumns | None = None
+    """The columns that rows do not bring, because they are computed here."""
 
     @classmethod
     def of(cls, stream: Stream, source: Source, *, partition: str | None = None) -> Intake:
@@ -88,6 +91,7 @@ class Intake:
             heartbeat=columns.get(HeartbeatFromSource),
             sent=columns.get(SentAt),
             numbered=stream.numbered,
+            computed=ComputedColumns.of(made.schema, stream.computed) if stream.computed else None,
         )
 
     @property
@@ -95,6 +99,11 @@ class Intake:
         """Is a row just its columns, with a time column among them? Then Spark can do the same with it."""
         filled = {ARRIVED, ORIGINAL} & set(self.schema.names)
         return self.time is not None and self.events is None and not (filled or self.heartbeat or self.sent)
+
+    @property
+    def brought(self) -> Schema:
+        """The columns that are not computed."""
+        return self.schema if self.computed is None else self.computed.brought
 
     @property
     def timestamps(self) -> bool:
@@ -141,11 +150,14 @@ class Intake:
         if self.events is not None or (self.time is None and not self.arrival):
             return None
         needed = {*read, *self._required, ARRIVED, ORIGINAL}
+        if self.computed is not None:  # whoever wants them: a value that cannot be computed makes a row malformed
+            needed |= self.computed.reads
         found = frozenset(name for name in self.schema.names if name in needed)
         return found if 0 < len(found) < len(self.schema) else None
 
     def _without(self, columns: Collection[str]) -> Intake:
-        return evolve(self, schema=Schema(tuple(f for f in self.schema if f.name not in columns)))
+        computed = None if self.computed is None else self.computed.without(columns)
+        return evolve(self, schema=Schema(tuple(f for f in self.schema if f.name not in columns)), computed=computed)
 
     # -- columns and times -------------------------------------------------------------------------------------------
 
@@ -167,7 +179,7 @@ class Intake:
     def _decoded(self, batch: pa.RecordBatch, now: int) -> Decoded:
         if self.events is not None:
             return self.events.decode(batch)
-        rows, reasons = conform(self._filled(batch, now), self.schema, required=self._required)
+        rows, reasons = self._conformed(self._filled(batch, now))
         if self.time is not None:
             return self._stamped(batch, rows, reasons)
         if has_elements(batch):
@@ -183,14 +195,23 @@ class Intake:
         # What comes in a later tick is stamped later.
         return Decoded(timed, reasons, promise=now + 1 if batch.num_rows else BEGINNING)
 
+    def _conformed(self, batch: pa.RecordBatch) -> Conformed:
+        """The declared columns, also those that are computed."""
+        if self.computed is None:
+            return conform(batch, self.schema, required=self._required)
+        return self.computed.added(*conform(batch, self.computed.brought, required=self._required))
+
     @property
     def _required(self) -> set[str]:
         """Columns that clauses speak of: without them a row cannot be placed in time."""
-        return {c for c in (self.time, self.partition, self.heartbeat, self.sent) if c is not None}
+        told = {c for c in (self.time, self.partition, self.heartbeat, self.sent) if c is not None}
+        if self.computed is not None:  # one that is computed of a single other one is not there without that
+            told |= {e.columns[0] for name, e in self.computed.expressions if name in told and len(e.columns) == 1}
+        return told
 
     def _missing(self, piece: Piece) -> dict[str, str]:
         names, filled = piece.rows.schema.names, (ARRIVED, ORIGINAL)
-        declared = Schema(tuple(f for f in self.schema if f.name not in filled))
+        declared = Schema(tuple(f for f in self.brought if f.name not in filled))
         if self.events is not None:
             names, declared = self.events.image_columns(piece.rows), self.events.row
         found = missing_columns(names, declared) | dict(piece.missing)
@@ -214,15 +235,14 @@ class Intake:
     def _stamped(self, batch: pa.RecordBatch, rows: pa.RecordBatch, reasons: pa.Array | None) -> Decoded:
         """Rows with a time column, and perhaps one of heartbeats."""
         assert self.time is not None
-        start, wrong = instants(rows.column(self.time), self.time)
+        start, wrong = instants(rows.column(self.time), self.time, note=self._note(self.time))
         if wrong is not None:
             reasons = wrong if reasons is None else coalesce(reasons, wrong)
         kept = np.ones(len(start), np.bool_)
         promises: dict[str, int] = {}
         if self.heartbeat is not None:
-            (place,) = find_columns(batch.schema.names, self.schema.select([self.time]))
             partition = None if self.partition is None else rows.column(self.partition)
-            beats = Heartbeats(rows.column(self.heartbeat), self.heartbeat, nulls(batch.column(place)), partition)
+            beats = Heartbeats(rows.column(self.heartbeat), self.heartbeat, self._timeless(batch, rows), partition)
             if reasons is not None and beats.alone.any():
                 reasons = where(beats.alone, pa.scalar(None, pa.string()), reasons)
             reasons = self._wrong_heartbeats(beats, reasons)
@@ -235,6 +255,18 @@ class Intake:
         if self.partition is not None:
             return Decoded(timed, reasons, promises=promises)
         return Decoded(timed, reasons, promises.get("", BEGINNING))
+
+    def _note(self, column: str) -> str:
+        """What messages say of a column: how it is computed."""
+        return "" if self.computed is None else self.computed.note(column)
+
+    def _timeless(self, batch: pa.RecordBatch, rows: pa.RecordBatch) -> BoolArray:
+        """The rows that came without a time: they are only heartbeats."""
+        assert self.time is not None
+        if self.computed is not None and self.time in self.computed.names:
+            return nulls(rows.column(self.time))
+        (place,) = find_columns(batch.schema.names, self.schema.select([self.time]))
+        return nulls(batch.column(place))
 
     def _wrong_heartbeats(self, beats: Heartbeats, reasons: pa.Array | None) -> pa.Array | None:
         if beats.reasons is not None:
@@ -289,11 +321,11 @@ class Intake:
 
     def _late_error(self, timed: Timed, behind: BoolArray, frontier: int) -> StreamError:
         first = timed.rows.slice(int(np.argmax(behind)), 1)
-        at = render(int(timed.start[behind][0]))
+        at, final = (render(t, timestamps=self.timestamps) for t in (int(timed.start[behind][0]), frontier))
         return StreamError(
             "LATE_ROW",
             f'stream "{self.stream}" cannot take a row: it comes too late, at {at}',
-            detail=f"Everything before {render(frontier)} is final. {rows_as_text(first)[0].as_py()}",
+            detail=f"Everything before {final} is final. {rows_as_text(first)[0].as_py()}",
             hint="Declare a larger DISORDER, or LATE ROWS DIVERT INTO a stream.",
         )
 

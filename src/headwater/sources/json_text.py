@@ -11,9 +11,9 @@ from pyarrow import json
 
 from headwater.expressions.connection import connection
 from headwater.model.schema import Field, Schema
-from headwater.model.types import sql_name
+from headwater.model.types import sql_name, string_literal
 from headwater.sources.columns import coalesce, nulls, valid, where
-from headwater.sources.conform import Conformed, conform, first_reasons
+from headwater.sources.conform import Conformed, conform, epoch_note, first_reasons
 from headwater.sources.csv_text import ParsedText
 from headwater.sources.json_keys import Spellings, as_declared, other_spellings, spelled_fields
 from headwater.sources.text_lines import TextLines, count_lines, is_utf8
@@ -232,4 +232,7 @@ def _wrong_kind(field: Field, place: int) -> str:
     allowed = ", ".join(f"'{kind}'" for kind in (*_KINDS[_kind(field.type)], "NULL"))
     start = f'column "{field.name}" is {sql_name(field.type)}, which '.replace("'", "''")
     shown = f"left(CAST(json_extract(x, {_path(field)}) AS VARCHAR), 100)"
-    return f"WHEN kinds[{place}] NOT IN ({allowed}) THEN concat('{start}', {shown}, ' is not')"
+    note = string_literal(epoch_note(field))
+    numbers = ", ".join(f"'{kind}'" for kind in _KINDS["number"])
+    noted = f"CASE WHEN kinds[{place}] IN ({numbers}) THEN {note} ELSE '' END"
+    return f"WHEN kinds[{place}] NOT IN ({allowed}) THEN concat('{start}', {shown}, ' is not', {noted})"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from attrs import frozen
 
@@ -225,13 +226,27 @@ def _keys(number: int, shape: tuple[Any, ...], schema: Schema, optional: Schema)
 def _column(values: list[Any], type_: pa.DataType) -> pa.Array:
     # Arrow would cut a fraction off; the intake says that it is none of the type.
     cut = pa.types.is_integer(type_) and any(isinstance(v, float) for v in values)
-    for wanted in (None if cut else type_, None):
+    counted = _counts_time(values, type_)
+    for wanted in () if counted and not pa.types.is_nested(type_) else (None if cut or counted else type_, None):
         try:
             return pa.array(values, wanted)
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
             pass
     # Values of different types: as text, so that those that are none of the type are told, or kept apart, row by row.
     return pa.array([None if v is None else _as_text(v) for v in values], pa.string())
+
+
+def _counts_time(values: Iterable[Any], type_: pa.DataType) -> bool:
+    """Are there numbers where times are declared? Arrow would take them, in a unit that nobody has said."""
+    if pa.types.is_timestamp(type_) or pa.types.is_date(type_):
+        return any(isinstance(v, (int, float, np.number)) for v in values)
+    if pa.types.is_list(type_):
+        return any(_counts_time(v, type_.value_type) for v in values if isinstance(v, (list, tuple)))
+    if pa.types.is_struct(type_):
+        dicts = [v for v in values if isinstance(v, Mapping)]
+        fields = (type_.field(i) for i in range(type_.num_fields))
+        return any(_counts_time([v.get(f.name) for v in dicts], f.type) for f in fields)
+    return False
 
 
 def _as_text(value: Any) -> str:

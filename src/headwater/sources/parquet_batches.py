@@ -63,7 +63,7 @@ def _span(metadata: pq.FileMetaData, schema: Schema, time: str) -> Span | None:
     """None if the footer does not say that all is well."""
     places = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
     needed = {time, *(f.name for f in schema if not f.nullable)}
-    if not needed <= places.keys():
+    if not needed <= places.keys() or time not in schema.names:
         return None
     rows, lows, highs = 0, [], []
     for group in map(metadata.row_group, range(metadata.num_row_groups)):

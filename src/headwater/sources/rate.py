@@ -55,4 +55,4 @@ class RateSource(GeneratedSource):
         return {"began": began}
 
     def __repr__(self) -> str:
-        return f"rate({self.rate} a second)"
+        return f"rate({self.rate} per second)"

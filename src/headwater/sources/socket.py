@@ -70,7 +70,8 @@ class SocketSource(Source):
     ) -> None:
         self.host, self.port, self.schema, self.malformed = host, port, schema, malformed
         texts = {"csv": CsvText(schema, delimiter), "json": JsonText(schema), "text": None}
-        self.parser = self._line_parser = LineParser(texts[format], schema, f"{host}:{port}")
+        # Spark brings lines as rows, which are parsed; in this process lines are splits, which are read.
+        self.parser = self.reader = LineParser(texts[format], schema, f"{host}:{port}")
         self._lines: list[str] = []
         self._first = 0
         """The number of the first line that is still kept."""
@@ -84,7 +85,6 @@ class SocketSource(Source):
     def poll(self, offset: Any, rows: int) -> Polled:
         """Connects when first asked. Lines before the offset are forgotten."""
         self._connect()
-        self.reader = self._line_parser
         with self._changed:
             start = max(offset["next"] if offset is not None else 0, self._first)
             del self._lines[: start - self._first]

@@ -77,22 +77,22 @@ def at_instants(rows: pa.RecordBatch, start: Int64Array) -> Timed:
     return Timed(rows, start, start + 1, np.ones(len(start), np.int64))
 
 
-def instants(column: pa.Array, name: str) -> tuple[Int64Array, pa.Array | None]:
-    """The time of each row in instants, and what is wrong with some of them."""
+def instants(column: pa.Array, name: str, *, note: str = "") -> tuple[Int64Array, pa.Array | None]:
+    """The time of each row in instants, and what is wrong with some of them; ``note``: what messages say of the column."""
     days = pa.types.is_date32(column.type)
     stamps, beyond = convert(column, Field(name, TIMESTAMP)) if days else (column, None)
     whole = stamps.cast(pa.int64())
     reasons = None
     if column.null_count:
         missing = nulls(column)
-        reasons = first_reasons(None, missing, f'the time column "{name}" is NULL')
+        reasons = first_reasons(None, missing, f'the time column "{name}"{note} is NULL')
     values = (pc.fill_null(whole, 0) if whole.null_count else whole).to_numpy(zero_copy_only=False)
     # One instant at either end is no time of a row: before all time, and an interval that would never end.
     outside = (values <= BEGINNING) | (values >= INFINITY - 1)
     if beyond is not None:
         outside = outside | beyond
     if outside.any():
-        reasons = first_reasons(reasons, outside, f'the time column "{name}" is out of range')
+        reasons = first_reasons(reasons, outside, f'the time column "{name}"{note} is out of range')
         values = np.where(outside, 0, values)
     return values, reasons
 

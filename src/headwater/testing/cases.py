@@ -9,6 +9,7 @@ from itertools import islice
 from attrs import evolve
 
 from headwater.algebra.nodes import (
+    FRAME_AGGREGATES,
     Await,
     Coalesce,
     Distinct,
@@ -37,7 +38,7 @@ from headwater.optimizer.physical.memory_aware import only_time
 from headwater.testing import plans
 from headwater.testing.checks import CheckError, check_case, check_cases
 from headwater.testing.choices import Choices, Dice
-from headwater.testing.generate import Case, StreamShape, streams
+from headwater.testing.generate import NUMBERS, Case, StreamShape, streams
 from headwater.testing.shrink import describe, shrink
 
 Make = Callable[[Choices], Plan]
@@ -68,6 +69,10 @@ def _intervals(c: Choices) -> Source:
 def _with_ties(source: Source) -> Source:
     """With a column more, so that one of them does not tell all rows apart."""
     return evolve(source, columns=Schema((*source.columns.fields, Field("other", source.columns.types[0]))))
+
+
+def _with_array(source: Source) -> Source:
+    return evolve(source, columns=Schema((*source.columns.fields, Field("array", NUMBERS))))
 
 
 def _join(kind: JoinKind, how: str) -> Make:
@@ -107,6 +112,8 @@ def _await(c: Choices, rows: Plan, other: Source) -> Plan:
 
 
 _SUMS = tuple(a.name for a in AGGREGATES.values() if a.additive and a.exact)
+_SPREADS = tuple(name for name in FRAME_AGGREGATES if not AGGREGATES[name].exact)
+_PAIRS = tuple(a.name for a in AGGREGATES.values() if a.form == "pair")
 OPERATORS: dict[str, Make] = {
     "filter": lambda c: _filter(c, _left(c)),
     "project": lambda c: plans.project(c, _left(c)),
@@ -123,6 +130,7 @@ OPERATORS: dict[str, Make] = {
     "aggregate extremes": _aggregate(tuple(a.name for a in AGGREGATES.values() if a.is_extreme)),
     "aggregate variance": _aggregate(tuple(a.name for a in AGGREGATES.values() if not a.exact)),
     "aggregate holistic": _aggregate(tuple(a.name for a in AGGREGATES.values() if not (a.additive or a.is_extreme))),
+    "aggregate pairs": _aggregate(_PAIRS),
     "aggregate mixed": _aggregate(None),
     "aggregate windowed": _aggregate(plans.EXACT, windowed=True),
     "time window": lambda c: TimeWindow(_chronons(c), c.pick([2, 3, 5, 8, 1])),
@@ -155,6 +163,11 @@ OPERATORS: dict[str, Make] = {
     "session window": lambda c: plans.session_window(c, _chronons(c)),
     "session window over intervals": lambda c: plans.session_window(c, _intervals(c)),
     "session window aggregate": lambda c: plans.aggregate_windows(c, plans.session_window(c, _chronons(c))),
+    "frames": lambda c: plans.frames(c, _with_ties(_chronons(c))),
+    "frames of sums": lambda c: plans.frames(c, _chronons(c), ("COUNT", "SUM", "AVG")),
+    "frames of variance": lambda c: plans.frames(c, _chronons(c), _SPREADS),
+    "frames over intervals": lambda c: plans.frames(c, _intervals(c)),
+    "frames in a window": lambda c: plans.aggregate(c, TimeWindow(plans.frames(c, _chronons(c)), c.pick([2, 4]))),
     "sample": lambda c: Sample(_left(c), c.pick([2, 3, 5, 1]), c.pick([0, 1, -1])),
     "sample aggregate": lambda c: plans.refreshed(c, _chronons(c)),
     "stamp": lambda c: Stamp(_left(c), "instant"),
@@ -170,6 +183,8 @@ OPERATORS: dict[str, Make] = {
         TimeWindow(_chronons(c), c.pick([2, 4, 6]), c.pick([1, 2])),
         TimeWindow(Source("t", plans.schema(c, "r_"), chronons=True), c.pick([2, 4, 6])),
     ),
+    "unnest": lambda c: plans.unnest(c, _with_array(_left(c))),
+    "unnest made": lambda c: plans.unnest(c, _left(c)),
 }
 """By name, what makes a random plan of the operator."""
 
@@ -188,6 +203,8 @@ _SPECIAL = (
     "row window",
     "session window",
     "hop window",
+    "frames of sums",
+    "frames over intervals",
     "top-k",
     "istream",
     "coalesce",

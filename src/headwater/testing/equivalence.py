@@ -15,7 +15,7 @@ from headwater.testing.generate import Case, Streams, streams, whole
 from headwater.testing.oracle import expected_histories
 from headwater.testing.shape import sources
 
-STREAMS_A_QUERY = 25
+STREAMS_PER_QUERY = 25
 """How many streams the oracle answers at once."""
 
 
@@ -24,8 +24,8 @@ def check_equivalent(before: Plan, after: Plan, count: int, *, first: int = 0, r
 
     The oracle answers for both; ``run``: and the operators must give the answer of the second one.
     """
-    for begin in range(first, first + count, STREAMS_A_QUERY):
-        seeds = range(begin, min(begin + STREAMS_A_QUERY, first + count))
+    for begin in range(first, first + count, STREAMS_PER_QUERY):
+        seeds = range(begin, min(begin + STREAMS_PER_QUERY, first + count))
         inputs = [streams(Dice(seed), before) for seed in seeds]
         _compare(before, after, inputs)
         if run:

@@ -17,13 +17,13 @@ import pyarrow as pa
 
 from headwater.algebra.nodes import (
     Aggregate,
-    AggregateCall,
     Await,
     Coalesce,
     Constant,
     Distinct,
     Dstream,
     Filter,
+    Frames,
     FromPositiveNegative,
     Granularity,
     HopWindow,
@@ -45,6 +45,7 @@ from headwater.algebra.nodes import (
     TopK,
     ToPositiveNegative,
     Union,
+    Unnest,
 )
 from headwater.expressions.duckdb import to_duckdb
 from headwater.expressions.printing import quoted
@@ -53,7 +54,7 @@ from headwater.model.delta import Delta
 from headwater.model.functions import UserFunction
 from headwater.model.history import History
 from headwater.model.time import INFINITY
-from headwater.model.types import string_literal
+from headwater.testing.oracle_text import call_text, duckdb_type, framed_call, part_text, sort_text
 from headwater.testing.shape import extent, grows_for_ever, sources
 
 Inputs = Mapping[str, Delta]
@@ -170,7 +171,7 @@ class _Query:
         return "WITH " + ",\n".join(self._parts)
 
     def add(self, plan: Plan) -> str:
-        """The name of the node's table of rows, one a copy and instant."""
+        """The name of the node's table of rows, one per copy and instant."""
         if plan not in self._names:
             below = [self.add(child) for child in plan.inputs]
             body = self._sql(plan, *below)
@@ -213,6 +214,18 @@ class _Query:
         return " UNION ALL ".join(_renamed(child, plan, table) for child, table in pairs)
 
     @_sql.register
+    def _(self, plan: Unnest, below: str) -> str:
+        array = quoted(plan.array)
+        pairs = [(array, plan.item)]
+        if plan.place is not None:
+            pairs.append((f"range(1, len({array}) + 1)", plan.place))
+        if plan.outer:
+            pairs = [(f"CASE WHEN len({array}) > 0 THEN {listed} ELSE [NULL] END", name) for listed, name in pairs]
+        made = [f"unnest({listed}) AS {quoted(name)}" for listed, name in pairs]
+        kept = [name for name in plan.input.schema.names if name != plan.array]
+        return f"SELECT {', '.join(['_t', *_quoted(kept), *made])} FROM {below}"
+
+    @_sql.register
     def _(self, plan: Distinct, below: str) -> str:
         return f"SELECT DISTINCT * FROM {below}"
 
@@ -244,13 +257,14 @@ class _Query:
     @_sql.register
     def _(self, plan: Aggregate, below: str) -> str:
         keys = ["_t", *_quoted(plan.keys)]
-        values = [f"CAST({_call(c)} AS {duckdb_type(c.type)}) AS {quoted(c.output)}" for c in plan.calls]
+        schema = plan.input.schema
+        values = [f"CAST({call_text(c, schema)} AS {duckdb_type(c.type)}) AS {quoted(c.output)}" for c in plan.calls]
         return f"SELECT {', '.join(keys + values)} FROM {below} GROUP BY {', '.join(keys)}"
 
     @_sql.register
     def _(self, plan: PreAggregate, below: str) -> str:
         # Row by row, as if nothing were put together: the aggregation above must not see the difference.
-        parts = [f"{_part(c)} AS {quoted(c.output)}" for c in plan.calls]
+        parts = [f"{part_text(c)} AS {quoted(c.output)}" for c in plan.calls]
         return f"SELECT {', '.join(['_t', *_quoted(plan.keys), *parts])} FROM {below}"
 
     @_sql.register
@@ -272,7 +286,7 @@ class _Query:
         # 17.2 (8.18 with slide 1) in each group (8.19): with n rows so far and K = floor(n/A)*A, rows K-N+1 to K.
         case = f"_t // {self.stride}"
         group = ", ".join([case, *_quoted(plan.partition)])
-        order = ", ".join(["_t", *(f"{_ordered(quoted(f.name), f.type)} ASC NULLS FIRST" for f in plan.schema)])
+        order = ", ".join(["_t", *(f"{sort_text(quoted(f.name), f.type)} ASC NULLS FIRST" for f in plan.schema)])
         numbered = (
             f"SELECT *, {case} AS _c, dense_rank() OVER (ORDER BY {group}) AS _g,"
             f" row_number() OVER (PARTITION BY {group} ORDER BY {order}) AS _k FROM {below}"
@@ -287,11 +301,18 @@ class _Query:
         )
 
     @_sql.register
+    def _(self, plan: Frames, below: str) -> str:
+        group = ", ".join([f"_t // {self.stride}", *_quoted(plan.partition)])
+        order = ", ".join(["_t", *(f"{sort_text(quoted(f.name), f.type)} ASC NULLS FIRST" for f in plan.input.schema)])
+        values = [f"{framed_call(c, group, order)} AS {quoted(c.output)}" for c in plan.calls]
+        return f"SELECT _t, {', '.join([_columns(plan.input), *values])} FROM {below}"
+
+    @_sql.register
     def _(self, plan: TopK, below: str) -> str:
         fields = {f.name: f.type for f in plan.input.schema}
         ways = [(k.column, "DESC" if k.descending else "ASC", "FIRST" if k.nulls_first else "LAST") for k in plan.order]
         ways += [(name, "ASC", "FIRST") for name in fields]
-        order = ", ".join(f"{_ordered(quoted(c), fields[c])} {way} NULLS {nulls}" for c, way, nulls in ways)
+        order = ", ".join(f"{sort_text(quoted(c), fields[c])} {way} NULLS {nulls}" for c, way, nulls in ways)
         group = ", ".join(["_t", *_quoted(plan.partition)])
         numbered = f"SELECT *, row_number() OVER (PARTITION BY {group} ORDER BY {order}) AS _k FROM {below}"
         number = f", _k::INTEGER AS {quoted(plan.rank)}" if plan.rank is not None else ""
@@ -386,26 +407,6 @@ class _Query:
         return f"SELECT _t, {columns} FROM ({copies}), range(_n::BIGINT)"
 
 
-def _part(call: AggregateCall) -> str:
-    """What a row brings to an aggregate."""
-    argument = "true" if call.argument is None else quoted(call.argument)
-    value = f"{argument} IS NOT NULL OR NULL" if call.function == "COUNT" else argument
-    chosen = value if call.filter is None else f"CASE WHEN {quoted(call.filter)} THEN {value} END"
-    return f"CAST(({chosen}) AS {duckdb_type(call.type)})"
-
-
-def _call(call: AggregateCall) -> str:
-    """One aggregate in DuckDB's words."""
-    if call.built_in is None:
-        raise NotImplementedError(f"the oracle does not know the aggregate {call.function}")
-    argument = "*" if call.argument is None else quoted(call.argument)
-    separator = string_literal(str(call.parameters[0]) if call.parameters else "")
-    distinct = "DISTINCT " if call.distinct else ""
-    text = call.built_in.duckdb.format(name=call.function.lower(), distinct=distinct, x=argument, separator=separator)
-    taken = f" FILTER (WHERE {quoted(call.filter)})" if call.filter else ""
-    return f"{text}{taken}"
-
-
 def _instant(value: str, type_: pa.DataType) -> str:
     """A number of instants as a value."""
     value = f"CAST({value} AS BIGINT)"
@@ -424,51 +425,9 @@ def _renamed(plan: Plan, like: Plan, table: str) -> str:
     return f"SELECT {', '.join(['_t', *(f'{a} AS {b}' for a, b in pairs)])} FROM {table}"
 
 
-def _ordered(value: str, type_: pa.DataType, depth: int = 0) -> str:
-    """What to sort by: DuckDB puts NULL last inside of lists and structs, the canonical order puts it first."""
-
-    def inner(item: str, item_type: pa.DataType) -> str:
-        return f"{{'known': {item} IS NOT NULL, 'value': {_ordered(item, item_type, depth + 1)}}}"
-
-    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
-        return f"list_transform({value}, lambda e{depth}: {inner(f'e{depth}', type_.value_type)})"
-    if pa.types.is_struct(type_):
-        fields = [type_.field(i) for i in range(type_.num_fields)]
-        parts = ", ".join(f"'{i}': {inner(f'({value}).{quoted(f.name)}', f.type)}" for i, f in enumerate(fields))
-        return f"CASE WHEN {value} IS NOT NULL THEN {{{parts}}} END"
-    return value
-
-
 def _columns(plan: Plan) -> str:
     return ", ".join(_quoted(plan.schema.names))
 
 
 def _quoted(names: Sequence[str]) -> list[str]:
     return [quoted(n) for n in names]
-
-
-_TYPES = {
-    pa.bool_(): "BOOLEAN",
-    pa.int8(): "TINYINT",
-    pa.int16(): "SMALLINT",
-    pa.int32(): "INTEGER",
-    pa.int64(): "BIGINT",
-    pa.float32(): "FLOAT",
-    pa.float64(): "DOUBLE",
-    pa.string(): "VARCHAR",
-    pa.binary(): "BLOB",
-    pa.date32(): "DATE",
-    pa.timestamp("us"): "TIMESTAMP",
-}
-
-
-def duckdb_type(type_: pa.DataType) -> str:
-    """How DuckDB spells an Arrow type."""
-    if pa.types.is_decimal(type_):
-        return f"DECIMAL({type_.precision}, {type_.scale})"
-    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
-        return f"{duckdb_type(type_.value_type)}[]"
-    if pa.types.is_struct(type_):
-        fields = (type_.field(i) for i in range(type_.num_fields))
-        return f"STRUCT({', '.join(f'{quoted(f.name)} {duckdb_type(f.type)}' for f in fields)})"
-    return _TYPES[type_]

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 import pyarrow as pa
+from attrs import evolve
 
 from headwater.algebra.nodes import (
+    FRAME_AGGREGATES,
     Aggregate,
     AggregateCall,
     Coalesce,
@@ -14,6 +16,8 @@ from headwater.algebra.nodes import (
     Distinct,
     Dstream,
     Filter,
+    FrameCall,
+    Frames,
     Granularity,
     HopWindow,
     Istream,
@@ -33,8 +37,9 @@ from headwater.algebra.nodes import (
     TimeWindow,
     TopK,
     Union,
+    Unnest,
 )
-from headwater.expressions.aggregates import AGGREGATES
+from headwater.expressions.aggregates import AGGREGATES, packed
 from headwater.expressions.nodes import Call, Cast, Column, Expression, Literal
 from headwater.expressions.rewrite import column
 from headwater.model.schema import Schema
@@ -191,16 +196,21 @@ def call(choices: Choices, of: Schema, output: str, functions: Sequence[str] | N
         return AggregateCall("COUNT", output, pa.int64(), filter=chosen)
     function, argument, type_ = choices.pick(options)
     distinct = choices.chance(25) and not AGGREGATES[function].deaf
-    parameters = (choices.pick([",", ""]),) if AGGREGATES[function].separated else ()
+    parameters = choices.pick(AGGREGATES[function].samples)
     return AggregateCall(function, output, type_, argument, distinct, chosen, parameters)
 
 
 def _functions_of(type_: pa.DataType) -> list[tuple[str, pa.DataType]]:
     """The aggregates of such a column and their types; not those that DuckDB computes in decimals."""
-    known = [a for a in AGGREGATES.values() if a.counts or type_ in _LITERALS]
+    known = [a for a in AGGREGATES.values() if a.counts or type_ in _LITERALS or pa.types.is_struct(type_)]
+    if pa.types.is_struct(type_):
+        known = [a for a in known if a.name != "ARRAY_AGG"]  # DuckDB sorts NULLs in them otherwise
     found = [(a.name, a.result(type_)) for a in known]
     return [(f, t) for f, t in found if t is not None and not (type_ == DECIMAL and pa.types.is_floating(t))]
 
+
+FRAMED = tuple(name for name in FRAME_AGGREGATES if AGGREGATES[name].exact)
+"""The aggregates that frames take, of which the same is true."""
 
 EXACT = tuple(name for name, aggregate in AGGREGATES.items() if aggregate.exact)
 """The aggregates for the inside of a plan: their values are the same to the last bit in every order of arithmetic."""
@@ -209,11 +219,26 @@ EXACT = tuple(name for name, aggregate in AGGREGATES.items() if aggregate.exact)
 def aggregate(
     choices: Choices, plan: Plan, functions: Sequence[str] | None = EXACT, *, keys: int | None = None
 ) -> Aggregate:
+    pairs = functions is not None and all(AGGREGATES[f].form == "pair" for f in functions)
+    plan = _packed(choices, plan) if choices.chance(100 if pairs else 30) else plan
     names = plan.schema.names
     many = choices.pick([1, 1, 0, 2]) if keys is None else keys
     chosen = tuple(dict.fromkeys(choices.pick(names) for _ in range(min(many, len(names)))))
     calls = tuple(call(choices, plan.schema, fresh(f"c{i}", chosen), functions) for i in range(choices.integer(1, 3)))
     return Aggregate(plan, chosen, calls)
+
+
+def _packed(choices: Choices, plan: Plan) -> Plan:
+    """The plan with two of its columns as one STRUCT besides: arguments of an aggregate that takes two."""
+    numbers = [f for f in plan.schema if f.type in (pa.int32(), pa.int64(), pa.float64())]
+    plain = [f for f in plan.schema if f.type in _LITERALS]
+    if not plain:
+        return plan
+    pair = [choices.pick(numbers if numbers and choices.chance(50) else plain) for _ in range(2)]
+    values = [column(field) for field in pair]
+    argument = packed(values, unless_null=choices.pick([[], values[:1], values]))
+    kept = tuple((f.name, column(f)) for f in plan.schema)
+    return Project(plan, (*kept, (fresh("pair", plan.schema.names), argument)))
 
 
 def fresh(name: str, taken: Collection[str]) -> str:
@@ -231,6 +256,24 @@ def time_window(choices: Choices, plan: Plan) -> TimeWindow:
 def row_window(choices: Choices, plan: Plan) -> RowWindow:
     partition = choices.pick([(), (), plan.schema.names[:1], plan.schema.names[-1:]])
     return RowWindow(plan, choices.pick([1, 2, 3, 5]), choices.pick([1, 1, 2, 3]), tuple(partition))
+
+
+def frames(choices: Choices, plan: Plan, functions: Sequence[str] | None = None) -> Frames:
+    """Up to three functions of rows before each row; values of single rows among them."""
+    partition = choices.pick([plan.schema.names[:1], (), plan.schema.names[-1:], plan.schema.names[:2]])
+    calls = []
+    for i in range(choices.integer(1, 3)):
+        made = call(choices, plan.schema, fresh(f"f{i}", plan.schema.names), FRAMED if functions is None else functions)
+        first, last = choices.pick([(1, 0), (3, 0), (INFINITY, 0), (2, 1), (4, 2), (1, 1), (0, 0), (INFINITY, 1)])
+        framed = FrameCall(made.function, made.output, made.type, made.argument, made.filter, first, last)
+        if choices.chance(35):
+            field = choices.pick(plan.schema.fields)
+            nth = choices.pick([1, 0, 2, 3])
+            name = "NTH_VALUE" if nth else "LAST_VALUE"
+            framed = FrameCall(name, made.output, field.type, field.name, None, first, last, nth=nth)
+        peers = first == INFINITY and not last and choices.chance(50)
+        calls.append(evolve(framed, peers=peers))
+    return Frames(plan, tuple(calls), tuple(partition))
 
 
 def top_k(choices: Choices, plan: Plan, *, limit: int | None = None, ranked: bool | None = None) -> TopK:
@@ -256,6 +299,19 @@ def session_window(choices: Choices, plan: Plan) -> SessionWindow:
     return SessionWindow(plan, choices.pick([2, 1, 3, 5]), tuple(partition), *_window_columns(choices, plan))
 
 
+def unnest(choices: Choices, plan: Plan) -> Unnest:
+    """Of a column that is an array, or of one that is made of a column; with or without places and empty arrays."""
+    arrays = [f.name for f in plan.schema if pa.types.is_list(f.type)]
+    if not arrays:
+        field = choices.pick(plan.schema.fields)
+        items = (column(field), *([column(field)] if choices.chance(50) else []))
+        made = Call("array", items, pa.list_(field.type))
+        arrays = [fresh("items", plan.schema.names)]
+        plan = Project(plan, (*((f.name, column(f)) for f in plan.schema), (arrays[0], made)))
+    place = fresh("place", plan.schema.names) if choices.chance(40) else None
+    return Unnest(plan, choices.pick(arrays), fresh("item", plan.schema.names), place, choices.chance(40))
+
+
 def aggregate_windows(choices: Choices, plan: HopWindow | SessionWindow) -> Aggregate:
     """One row per window, or per window and value of a column."""
     keys = (*choices.pick([plan.schema.names[:1], ()]), plan.start, plan.end)
@@ -265,7 +321,7 @@ def aggregate_windows(choices: Choices, plan: HopWindow | SessionWindow) -> Aggr
 
 
 def refreshed(choices: Choices, plan: Plan) -> Sample:
-    """An aggregate over a window that slides, once a slide (Golab 3.4)."""
+    """An aggregate over a window that slides, once per slide (Golab 3.4)."""
     slide = choices.pick([2, 3, 5, 4])
     window = TimeWindow(plan, slide * choices.pick([1, 1, 2]) + choices.pick([0, 0, 1]), slide)
     return Sample(aggregate(choices, window), slide, -1)
@@ -286,12 +342,14 @@ _UNARY: list[tuple[int, Callable[[Choices, Plan], Plan]]] = [
     (3, row_window),
     (1, hop_window),
     (1, session_window),
+    (2, frames),
     (2, lambda c, p: Distinct(p)),
     (2, top_k),
     (1, lambda c, p: Granularity(p, c.pick([2, 3, 4]))),
     (1, lambda c, p: Sample(p, c.pick([2, 3, 4]), c.pick([0, -1]))),
     (1, lambda c, p: Stamp(p, fresh("instant", p.schema.names))),
     (1, lambda c, p: Split(p, c.pick([1, 2, 3]))),
+    (1, unnest),
     (1, lambda c, p: Coalesce(p, c.pick([INFINITY, 1, 2, 4]))),
     (1, lambda c, p: Istream(p)),
     (1, lambda c, p: Dstream(p)),
@@ -344,6 +402,8 @@ def crowd(plan: Plan) -> float:
         return below[0] * (20 if plan.unbounded else plan.size)
     if isinstance(plan, Constant):
         return len(plan.rows)
+    if isinstance(plan, Unnest):
+        return below[0] * 2
     if isinstance(plan, (HopWindow, SessionWindow)):
         return below[0] * (plan.size if isinstance(plan, HopWindow) else 20)
     if isinstance(plan, RowWindow):

@@ -68,7 +68,7 @@ def check_query(
     scale = 1 if unit is None else MICROSECONDS[unit_of(unit)]
     bound = bind_script(script, Catalog())
     streams = {name: _elements(bound, name, text, scale) for name, text in inputs.items()}
-    queries = [bound.result] if bound.result else list(bound.streams)  # those that a replay runs
+    queries = list(bound.selects or bound.streams)  # those that a replay runs
     expected = sorted(_expected(queries, answer, scale))
     for elements, options in _ways(streams):
         answered = sorted(_answered(bound, elements, **options))

@@ -197,6 +197,8 @@ class _Maker:
 
     def _from(self, depth: int) -> _Text:
         left = self._item(depth)
+        if self.choices.chance(12):
+            return self._unnested(left)
         if not self.choices.chance(45):
             return left
         right = self._item(depth)
@@ -205,6 +207,19 @@ class _Maker:
         if kind == "CROSS JOIN":
             return _both("{0} CROSS JOIN {1}", left, right, columns=columns)
         return _both(f"{{0}} {kind} {{1}} ON {self._on(left, right)}", left, right, columns=columns)
+
+    def _unnested(self, left: _Text) -> _Text:
+        """Rows of an array that is made of columns of one type, or of nothing."""
+        c, alias = self.choices, self.alias()
+        first = c.pick(left.columns)
+        items = [first.name, *(o.name for o in left.columns if o.type == first.type and c.chance(50))]
+        array = _Text(f"array({', '.join(items)})", f"[{', '.join(items)}]")
+        array = _both(f"CASE WHEN {self._condition(left.columns)} THEN {{0}} END", array) if c.chance(60) else array
+        place = c.chance(30)
+        made = TextColumn(f"{alias}.x", first.type), *([TextColumn(f"{alias}.n", "BIGINT")] if place else [])
+        unnest = f"UNNEST({{1}}) {'WITH ORDINALITY AS ' + alias + '(x, n)' if place else 'AS ' + alias + '(x)'}"
+        joined = c.pick([f"CROSS JOIN {unnest}", f", {unnest}", f"LEFT JOIN {unnest} ON TRUE"])
+        return _both(f"{{0}} {joined}", left, array, columns=[*left.columns, *made])
 
     def _on(self, left: _Text, right: _Text) -> str:
         pairs = [(a, b) for a in left.columns for b in right.columns if a.type == b.type]
@@ -311,6 +326,8 @@ class _Maker:
         column = c.pick(columns)
         if c.chance(25):
             return "COUNT(*)", "BIGINT"
+        if c.chance(25):
+            return self._of_several(columns, column)
         if column.type in _NUMBERS and c.chance(50):
             type_ = "DOUBLE" if column.type == "DOUBLE" else "BIGINT"
             distinct = "DISTINCT " if c.chance(20) else ""
@@ -319,3 +336,19 @@ class _Maker:
             return f"{c.pick(['MIN', 'MAX'])}({column.name})", column.type
         distinct = "DISTINCT " if c.chance(50) else ""
         return f"COUNT({distinct}{column.name})", "BIGINT"
+
+    def _of_several(self, columns: Sequence[TextColumn], column: TextColumn) -> tuple[str, str]:
+        """An aggregate of two arguments, of an order or a share, where equal values cannot be told apart."""
+        c, name, other = self.choices, column.name, self.choices.pick(columns)
+        way = c.pick(["ASC NULLS FIRST", "DESC NULLS LAST"])
+        share = c.pick(["0.5", "0.0", "1.0"])
+        kinds = [
+            (f"STRING_AGG(CAST({name} AS STRING), '-' ORDER BY {other.name} {way}, CAST({name} AS STRING))", "STRING"),
+            (f"PERCENTILE_DISC({share}) WITHIN GROUP (ORDER BY {name})", column.type),
+        ]
+        if column.type in _NUMBERS and other.type in _NUMBERS:
+            kinds.append((f"CAST(REGR_COUNT({name}, {other.name}) AS BIGINT)", "BIGINT"))
+            kinds.append((f"ROUND(COVAR_POP({name}, {other.name}), 3)", "DOUBLE"))
+        if column.type in ("INT", "BIGINT"):
+            kinds.append((f"{c.pick(['BIT_AND', 'BIT_OR', 'BIT_XOR'])}({name})", column.type))
+        return c.pick(kinds[1:] if column.type in ("BOOLEAN", "DOUBLE") else kinds)

@@ -9,6 +9,7 @@ from headwater.algebra.nodes import (
     Aggregate,
     Constant,
     Dstream,
+    Frames,
     FromPositiveNegative,
     Granularity,
     HopWindow,
@@ -83,7 +84,8 @@ def grows_for_ever(plan: Plan, lasting: Collection[str]) -> bool:
     return any(
         lasts(node.input, lasting)
         for node in plan.walk()
-        if isinstance(node, (RowWindow, HopWindow, Sample, Stamp)) or (isinstance(node, TimeWindow) and node.unbounded)
+        if isinstance(node, (RowWindow, HopWindow, Sample, Stamp, Frames))
+        or (isinstance(node, TimeWindow) and node.unbounded)
     )
 
 
@@ -101,7 +103,7 @@ def period(plan: Plan) -> int:
 
 def is_exact(plan: Plan) -> bool:
     """Can answers be compared bit by bit?"""
-    calls = (call for node in plan.walk() if isinstance(node, Aggregate) for call in node.calls)
+    calls = (call for node in plan.walk() if isinstance(node, (Aggregate, Frames)) for call in node.calls)
     return all(call.built_in is None or call.built_in.exact for call in calls)
 
 
@@ -114,6 +116,6 @@ def is_prompt(plan: Plan, lasting: Collection[str]) -> bool:
     passing = (Source, Constant, Project, Union, Split, Granularity, TimeWindow, HopWindow, Stamp)
     if sum(not isinstance(node, passing) for node in plan.walk()) > 1:
         return False
-    cutting = (Split, TimeWindow, RowWindow, HopWindow, SessionWindow, Stamp)
+    cutting = (Split, TimeWindow, RowWindow, HopWindow, SessionWindow, Stamp, Frames)
     cut = [node.inputs[0] for node in plan.walk() if isinstance(node, cutting)]
     return not any(lasts(below, lasting) or not all(isinstance(n, passing) for n in below.walk()) for below in cut)

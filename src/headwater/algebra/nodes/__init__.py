@@ -6,10 +6,11 @@ the input's columns, so that nothing here knows a parser of SQL.
 
 from headwater.algebra.nodes.aggregates import Aggregate, AggregateCall, PreAggregate
 from headwater.algebra.nodes.base import Plan
+from headwater.algebra.nodes.frames import FRAME_AGGREGATES, FRAME_VALUES, FrameCall, Frames
 from headwater.algebra.nodes.instants import Coalesce, Granularity, Sample, Split, Stamp
 from headwater.algebra.nodes.joins import Join, JoinKind
 from headwater.algebra.nodes.ranking import SortKey, TopK
-from headwater.algebra.nodes.rows import Filter, Project
+from headwater.algebra.nodes.rows import Filter, Project, Unnest
 from headwater.algebra.nodes.sets import Distinct, SetKind, SetOperation, Union
 from headwater.algebra.nodes.sources import Constant, Source
 from headwater.algebra.nodes.streams import Dstream, FromPositiveNegative, Istream, ToPositiveNegative
@@ -18,12 +19,14 @@ from headwater.algebra.nodes.windows import HopWindow, RowWindow, SessionWindow,
 
 NODES: tuple[type[Plan], ...] = (
     *(Source, Constant, Filter, Project, Union, Join, Distinct, SetOperation, Aggregate, PreAggregate, Await),
-    *(TimeWindow, RowWindow, HopWindow, SessionWindow, TopK, Granularity, Sample, Stamp, Split, Coalesce),
-    *(Istream, Dstream, ToPositiveNegative, FromPositiveNegative),
+    *(TimeWindow, RowWindow, HopWindow, SessionWindow, Frames, TopK, Granularity, Sample, Stamp, Split, Coalesce),
+    *(Istream, Dstream, ToPositiveNegative, FromPositiveNegative, Unnest),
 )
 """All kinds of nodes."""
 
 __all__ = [
+    "FRAME_AGGREGATES",
+    "FRAME_VALUES",
     "NODES",
     "Aggregate",
     "AggregateCall",
@@ -33,6 +36,8 @@ __all__ = [
     "Distinct",
     "Dstream",
     "Filter",
+    "FrameCall",
+    "Frames",
     "FromPositiveNegative",
     "Granularity",
     "HopWindow",
@@ -55,4 +60,5 @@ __all__ = [
     "ToPositiveNegative",
     "TopK",
     "Union",
+    "Unnest",
 ]

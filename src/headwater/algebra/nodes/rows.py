@@ -1,4 +1,4 @@
-"""Row by row: filters and projections."""
+"""Row by row: filters, projections, and rows for the items of arrays."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 from attrs import evolve, field, frozen
 
-from headwater.algebra.nodes.base import INPUT, Plan, Relational, Unary
+from headwater.algebra.nodes.base import INPUT, Plan, Relational, Unary, with_fields
 from headwater.algebra.plan_cursor import Cursor
 from headwater.algebra.plan_line import readable
 from headwater.algebra.row_properties import Rows, is_exact, known_not_null, simplest, types_of
@@ -199,3 +199,76 @@ def _read_output(cursor: Cursor, schema: Schema) -> tuple[str, Expression]:
         hint = f"Anything else needs a type: {quoted(name)} BIGINT = …"
         raise cursor.expected("a column of the input in double quotes", hint=hint)
     return name, column(schema.field(plain))
+
+
+@frozen(cache_hash=True)
+class Unnest(_RowByRow):
+    """υ: a copy of a row for each item of one of its arrays, with the item in place of the array.
+
+    Not in Krämer: the lateral join of SQL:1999 with the rows that an array is made of, snapshot by snapshot.
+    """
+
+    input: Plan = field(metadata=INPUT)
+    array: str
+    item: str
+    place: str | None = None
+    """The column that says which item it is, from 1 on."""
+    outer: bool = False
+    """Does a row without items stay, once, with NULL?"""
+
+    words = ("unnest",)
+    filter_must_not_fail = True
+
+    def line(self) -> str:
+        place = "" if self.place is None else f" place {quoted(self.place)}"
+        return f"unnest {quoted(self.array)} as {quoted(self.item)}{place}{' outer' if self.outer else ''}"
+
+    @classmethod
+    def read(cls, cursor: Cursor, words: str, inputs: tuple[Plan, ...]) -> Plan:
+        (below,) = inputs
+        array = cursor.column(below.schema)
+        cursor.expect("as")
+        item = cursor.name("the name of the item in double quotes")
+        place = cursor.name("the name of the place in double quotes") if cursor.accept("place") else None
+        return cls(below, array, item, place, cursor.accept("outer"))
+
+    def label(self, *, timed: bool) -> str:
+        place = "" if self.place is None else f", {self.place}"
+        return f"Unnest {self.array} AS {self.item}{place}{', or NULL if empty' if self.outer else ''}"
+
+    def _schema(self) -> Schema:
+        return self._unnested(self.input.schema)
+
+    def _unnested(self, below: Schema) -> Schema:
+        kept = Schema(tuple(f for f in below if f.name != self.array))
+        made = [Field(self.item, below.field(self.array).type.value_type)]
+        if self.place is not None:
+            made.append(Field(self.place, pa.int64(), self.outer))
+        return with_fields(kept, *made)
+
+    def problem(self) -> str | None:
+        array = self.input.schema.field(self.array)
+        return None if pa.types.is_list(array.type) else f'"{self.array}" is no ARRAY, but {sql_name(array.type)}'
+
+    def names(self) -> tuple[frozenset[str], ...]:
+        return (frozenset({self.array}),)
+
+    def reads(self, wanted: frozenset[str]) -> tuple[frozenset[str], ...]:
+        return ((wanted & self.filter_may_use()) | {self.array},)
+
+    def row_properties(self, inputs: Sequence[Rows]) -> Rows:
+        """Of copies of a row only the place tells one from another."""
+        (below,) = inputs
+        keys = [key | {self.place} for key in below.keys if self.array not in key] if self.place is not None else []
+        fixed = {name: value for name, value in below.constants.items() if name != self.array}
+        return simplest(self._unnested(below.schema), keys, below.uniform - {self.array}, fixed)
+
+    def time_properties(self, inputs: Sequence[Times]) -> Times:
+        return inputs[0]
+
+    def row_times(self, inputs: Sequence[RowTimes]) -> RowTimes:
+        return inputs[0]
+
+    def filter_may_use(self) -> frozenset[str]:
+        """The columns that its input has too: all copies of a row go, or stay."""
+        return frozenset(self.input.schema.names) - {self.array}

@@ -9,6 +9,7 @@ from headwater.backends.local import LocalBackend
 from headwater.backends.spark.feed import SparkFeed
 from headwater.backends.spark.job import SparkExecutor
 from headwater.backends.spark.lost import in_a_word
+from headwater.backends.spark.native_computed import is_native
 from headwater.backends.spark.native_parts import is_stateless
 from headwater.backends.spark.routes import has_rows
 from headwater.backends.spark.session import SessionHandle
@@ -34,12 +35,15 @@ class SparkBackend(LocalBackend):
             return super().feed(stream, source, core, loop)
         return SparkFeed(stream, frame, self.session, core, loop)
 
+    def __str__(self) -> str:
+        return f"on Spark, {self.session.shards} shards"
+
     def row_streams(self, inputs: Inputs) -> Sequence[str]:
         return [t.stream for source, t in inputs.taken() if has_rows(t) and not isinstance(source, PushedSource)]
 
     def native_streams(self, inputs: Inputs, plan: Plan) -> Sequence[str]:
         whole = is_stateless(plan)
-        files = [t.stream for source, t in inputs.taken() if whole and source.suits_spark and t.intake.is_plain]
+        files = [t.stream for source, t in inputs.taken() if whole and source.suits_spark and is_native(t.intake)]
         return [*self.row_streams(inputs), *files]
 
     def check_function(self, name: str, function: object) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from headwater.backends.spark.feed import RowDelivery
 from headwater.backends.spark.native_answers import answers
+from headwater.backends.spark.native_computed import is_native
 from headwater.backends.spark.native_rows import Shape, WholeRows, native_rows
 from headwater.backends.spark.native_slices import SlicesShape, native_meter, sliced_rows
 from headwater.backends.spark.routes import Routes
@@ -91,7 +92,7 @@ class SparkExecutor:
         """Of a batch whose queries all need no state, what senders would bring; None: they must."""
         queries, task = self._routes.answered.get(delivery.stream, ()), job.tasks[delivery.stream]
         intake = task.intake
-        plain = intake.is_plain and task.parser is None and intake.partition is None
+        plain = is_native(intake) and task.parser is None and intake.partition is None
         if not queries or intake.time is None or not plain or {task.late, task.bad} & set(job.layout.graph.sources):
             return None
         if isinstance(delivery, RowDelivery):
@@ -99,6 +100,8 @@ class SparkExecutor:
         else:
             source = delivery.source
             batch = None if source is None else source.spark_batch(self._spark, delivery.splits, intake.time)
+            if batch is not None and intake.computed is not None:
+                batch = batch._replace(span=None)  # what the files say of their columns, they do not of these
         return None if batch is None else answers(batch, task, job, queries)
 
     def _run_job(self, job: TickJob, deliveries: Sequence[Delivery], sent: Sequence[Sent]) -> TickResult:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from attrs import frozen
 
 from headwater.algebra import nodes as n
+from headwater.backends.spark.native_computed import native_columns
 from headwater.backends.spark.native_parts import CARRIED, SPARK, NativePart
 from headwater.backends.spark.session import suits
 from headwater.clock.seen import Seen
@@ -149,22 +150,38 @@ class BatchText:
         self.base = [quoted(f"{CARRIED}{i}") for i in range(len(schema))]
         """The columns of the stream, under names that no query has."""
         self.carried = [*self.base, SEEN]
+        fits = self._compute()
         if frontier is None:
             self.select([*_declared(schema, self.base), f"{_instant(intake)} AS {SEEN}"])
             return
-        self.select([*_declared(schema, self.base), f"{_instant(intake)} AS {_AT}"])
+        self.select([*_declared(schema, self.base), f"{_instant(intake)} AS {_AT}", *fits])
         # A row without a time is malformed: NULL is not above the frontier either.
         tests = [f"{_AT} >= {bigint(max(frontier, BEGINNING + 1))}", f"{_AT} < {bigint(INFINITY - 1)}"]
+        tests += fits
         tests += [f"{c} IS NOT NULL" for c, f in zip(self.base, schema, strict=True) if not f.nullable]
         self.select([*self.base, f"CASE WHEN {' AND '.join(tests)} THEN {_AT} END AS {SEEN}"])
+
+    def _compute(self) -> list[str]:
+        """The columns that rows do not bring; gives the names of those that tell of which rows they can be computed."""
+        computed, brought = native_columns(self.intake), self.intake.brought
+        if not computed:
+            return []
+        own = list(map(quoted, brought.names))
+        self.select(_declared(brought, own))
+        fits = [quoted(f"{CARRIED}fits {i}") for i in range(len(computed))]
+        made = [f"{c.text} AS {quoted(c.name)}" for c in computed]
+        self.select([*own, *made, *(f"{c.fits} AS {name}" for c, name in zip(computed, fits, strict=True))])
+        return fits
 
     def select(self, expressions: Sequence[str]) -> None:
         self.sql = f"(SELECT {', '.join(expressions)} FROM {self.sql})"
 
     @property
     def row(self) -> str:
-        """All columns of the stream."""
-        return f"struct({', '.join(aliased(self.base, self.intake.schema.names))})"
+        """All columns that the rows of the stream bring."""
+        pairs = dict(zip(self.intake.schema.names, self.base, strict=True))
+        brought = self.intake.brought.names
+        return f"struct({', '.join(aliased([pairs[name] for name in brought], brought))})"
 
     def set_apart(self) -> None:
         """Carry along what is late or malformed, whole."""

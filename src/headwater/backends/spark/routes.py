@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from attrs import frozen
 
 from headwater.algebra.nodes import Source
+from headwater.backends.spark.native_computed import is_native
 from headwater.backends.spark.native_parts import NativePart, chain, is_stateless
 from headwater.backends.spark.native_slices import Slices, slices_of
 from headwater.language.consistency import MIDDLE, STRONG
@@ -43,7 +44,7 @@ class Routes:
 
 def has_rows(task: StreamTask) -> bool:
     """Do its rows come as rows of its columns, of which Spark can tell what we can?"""
-    return task.reader is None and task.parser is None and task.intake.is_plain
+    return task.reader is None and task.parser is None and is_native(task.intake)
 
 
 def _parts(job: TickJob, stream: str, readers: Sequence[Running]) -> Sequence[NativePart]:

@@ -201,7 +201,12 @@ TIMES: dict[str, Function] = {
     "second": Function(1, 1, "CAST(SECOND({0}) AS INTEGER)", takes=("only time",), spark="second({args})"),
     "timestamp_micros": Function(1, 1, "MAKE_TIMESTAMP({0})", takes=("integer",), spark="timestamp_micros({args})"),
     "timestamp_millis": Function(
-        1, 1, "MAKE_TIMESTAMP({0} * CAST(1000 AS BIGINT))", takes=("integer",), spark="timestamp_millis({args})"
+        1,
+        1,
+        "MAKE_TIMESTAMP({0} * CAST(1000 AS BIGINT))",
+        takes=("integer",),
+        also=("from_unixtime_ms",),
+        spark="timestamp_millis({args})",
     ),
     "timestamp_seconds": Function(
         1,

@@ -12,6 +12,7 @@ from headwater.expressions.functions.table import SYNONYMS
 from headwater.expressions.nodes import Call, Literal
 from headwater.language.casts import converted, string_constant
 from headwater.language.catalog import Function
+from headwater.language.functions.foreign_functions import HINTS
 from headwater.language.functions.plain_calls import Binder, plain_call, python_call, written_name
 from headwater.language.functions.registry import SCALARS, UNREPEATABLE, known_functions
 from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS, part_of_time
@@ -23,10 +24,11 @@ from headwater.language.functions.user_functions import (
     wrong_count,
     wrong_type,
 )
+from headwater.language.parsing.array_parsing import is_generator, misplaced
 from headwater.language.scope import Bound
 from headwater.language.text import did_you_mean
 
-_GROUPING_FUNCTIONS = ("grouping", "grouping_id")
+_GROUPING_FUNCTIONS = ("grouping", "grouping_id", "group_id")
 _WHY_REPEATABLE = "The same input must always give the same answer."
 
 
@@ -92,10 +94,13 @@ def _built_in(binder: Binder, node: exp.Expr, name: str, given: list[exp.Expr]) 
 
 
 def _unknown_function(binder: Binder, node: exp.Expr, name: str) -> SqlError:
+    if is_generator(node):
+        return misplaced(binder.scope.text, node)
     if name in ("any", "some", "all"):
         return binder.error(node, "UNSUPPORTED", f"{name.upper()} takes a sub-query")
-    if name in ("row_number", "rank", "dense_rank"):
-        hint = f"Write {name.upper()}() OVER (PARTITION BY … ORDER BY …)."
+    if name in ("row_number", "rank", "dense_rank", "lag", "lead", "first_value", "last_value", "nth_value"):
+        arguments = "(…)" if node.expressions else "()"
+        hint = f"Write {name.upper()}{arguments} OVER (PARTITION BY … ORDER BY …)."
         return binder.error(node, "WRONG_ARGUMENTS", f'function "{name}" needs OVER', hint=hint)
     if name in ("window", "session_window"):
         hint = "It can stand in GROUP BY; in FROM write TUMBLE(…), HOP(…) or SESSION(…)."
@@ -103,7 +108,9 @@ def _unknown_function(binder: Binder, node: exp.Expr, name: str) -> SqlError:
     if name in UNREPEATABLE or name == "unix_timestamp":
         message = f'function "{node.name}" cannot be used in a query'
         return binder.error(node, "UNKNOWN_FUNCTION", message, hint=_WHY_REPEATABLE)
-    hint = did_you_mean(name, [*known_functions(), *SPECIAL_FUNCTIONS, *names_in_sight()], cutoff=0.76)
+    hint = HINTS.get(name) or did_you_mean(
+        name, [*known_functions(), *SPECIAL_FUNCTIONS, *names_in_sight()], cutoff=0.76
+    )
     return binder.error(node, "UNKNOWN_FUNCTION", f'function "{node.name}" does not exist', hint=hint)
 
 

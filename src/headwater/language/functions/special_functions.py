@@ -157,6 +157,25 @@ def _to_timestamp(binder: Binder, node: exp.Expr, name: str, arguments: list[exp
     return _read(value, pa.timestamp("us"), node)
 
 
+def _to_timestamp_ltz(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
+    """Flink's: of a number of milliseconds (3) or seconds (0) since 1970; of a number alone Spark means another than Flink.
+
+    Of text, Spark's.
+    """
+    value = binder.bind(arguments[0])
+    if not is_numeric(value.type):
+        return _to_timestamp(binder, node, name, arguments)
+    units = {"0": "timestamp_seconds", "3": "timestamp_millis"}
+    digits = arguments[1].name if len(arguments) > 1 else ""
+    if digits not in units:
+        message = f'"{name}" of a number needs 0 for seconds or 3 for milliseconds'
+        hint = (
+            f"Of milliseconds: {name}(…, 3). There are timestamp_millis, timestamp_seconds and timestamp_micros, too."
+        )
+        raise binder.error(arguments[-1], "WRONG_ARGUMENT", message, hint=hint)
+    return plain_call(binder, node, units[digits], [value])
+
+
 def _to_date(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
     value = _moment(binder, arguments[0], name)
     if pa.types.is_string(value.type) and len(arguments) > 1:
@@ -349,6 +368,7 @@ SPECIAL_FUNCTIONS: dict[str, SpecialFunction] = {
     "timestampdiff": SpecialFunction(3, 3, _timestamp_diff),
     "to_date": SpecialFunction(1, 2, _to_date),
     "to_timestamp": SpecialFunction(1, 2, _to_timestamp),
+    "to_timestamp_ltz": SpecialFunction(1, 2, _to_timestamp_ltz),
     "to_unix_timestamp": SpecialFunction(1, 2, _unix_timestamp),
     "trunc": SpecialFunction(2, 2, _trunc),
     "try_divide": SpecialFunction(2, 2, _arithmetic("/", "/")),

@@ -19,17 +19,17 @@ from headwater.language.functions.registry import SCALARS, SPECIAL_FORMS, UNREPE
 from headwater.language.functions.special_functions import SPECIAL_FUNCTIONS
 from headwater.language.parsing.syntax import CreateFunction
 from headwater.language.text import error_on
-from headwater.language.types import declared_type, shown, written_type
+from headwater.language.types import declared_type, shown, types_hint, written_type
 from headwater.model.functions import UserFunction, import_path
 from headwater.model.given_functions import find_given, give
-from headwater.model.types import TYPE_NAMES
 from headwater.operators.aggregates.user_aggregates import load_aggregate
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _OTHER_FORMS = frozenset(
     {
-        *("any", "all", "some", "exists", "istream", "dstream", "rstream", "grouping", "grouping_id"),
-        *("row_number", "rank", "dense_rank", "window", "session_window", "tumble", "hop", "session"),
+        *("any", "all", "some", "exists", "istream", "dstream", "rstream", "grouping", "grouping_id", "group_id"),
+        *("row_number", "rank", "dense_rank", "lag", "lead", "nth_value"),
+        *("window", "session_window", "tumble", "hop", "session"),
         "heartbeat",
     }
 )
@@ -82,13 +82,18 @@ def find_aggregate_function(name: str) -> Aggregate | None:
     if function is None:
         return BY_SQL_NAME.get(name.lower())
     definition = function.definition
-    (parameter,) = definition.parameters
+    types = definition.parameters
 
     def result(argument: pa.DataType) -> pa.DataType | None:
-        return definition.returns if takes(parameter, argument, literal=False) else None
+        return definition.returns if len(types) > 1 or takes(types[0], argument, literal=False) else None
 
+    several = (len(types),) if len(types) > 1 else ()
     return Aggregate(
-        function.name.upper(), result, f"a {shown(parameter)}", parameter=parameter, constants=(definition.path,)
+        function.name.upper(),
+        result,
+        f"a {shown(types[0])}",
+        parameters=tuple(zip(function.parameters, types, strict=True)),
+        constants=(definition.path, *several),
     )
 
 
@@ -112,14 +117,9 @@ def bind_function(text: str, node: CreateFunction) -> Function:
         )
     types = tuple(_type(text, p.args["kind"]) for p in parameters)
     returns = _type(text, node.args["returns"])
-    if aggregate and len(types) != 1:
-        raise error_on(
-            text,
-            node.this,
-            "WRONG_ARGUMENTS",
-            f"an aggregate function takes 1 argument, not {len(types)}",
-            hint="Several values can come in one STRUCT.",
-        )
+    if aggregate and not types:
+        message = "an aggregate function takes at least 1 argument"
+        raise error_on(text, node.this, "WRONG_ARGUMENTS", message, hint="COUNT(*) counts rows.")
     definition = UserFunction.define(name, _path(text, node.args["path"]), types, returns)
     _check_path(text, node.args["path"], definition, aggregate=aggregate)
     return Function(name, definition, tuple(names), aggregate)
@@ -138,7 +138,7 @@ def _type(text: str, node: exp.Expr) -> pa.DataType:
     type_ = declared_type(node) if isinstance(node, exp.DataType) else None
     if type_ is None:
         message = f"there is no type {written_type(node)}"
-        raise error_on(text, node, "UNKNOWN_TYPE", message, hint=f"There are {TYPE_NAMES}.")
+        raise error_on(text, node, "UNKNOWN_TYPE", message, hint=types_hint(node))
     return type_
 
 
@@ -162,7 +162,9 @@ def _errors_at(text: str, node: exp.Expr) -> Iterator[None]:
 def _check_path(text: str, node: exp.Expr, definition: UserFunction, *, aggregate: bool) -> None:
     with _errors_at(text, node):
         if aggregate:
-            load_aggregate(definition.title, definition.path, definition.returns)
+            load_aggregate(
+                definition.title, definition.path, definition.returns, several=len(definition.parameters) > 1
+            )
             return
         found = import_path(definition.path)
     if not callable(found):

@@ -24,7 +24,7 @@ from headwater.language.text import error_at
 
 _NUMBER_AND_UNIT = re.compile(r"\s*([-+]?[\d.]+)\s+([A-Za-z]+)\s*")
 _AFTER_A_LENGTH = frozenset({"SLIDE", "INTERNAL"})
-_SEPARATED = tuple(name.upper() for name, aggregate in BY_SQL_NAME.items() if aggregate.separated)
+_SEPARATED = tuple(name.upper() for name, aggregate in BY_SQL_NAME.items() if aggregate.form == "list")
 BROKEN_PARSER_HINT = "Uninstall the compiled parser: pip uninstall sqlglotc"
 
 
@@ -44,6 +44,7 @@ class BaseParser(Spark.Parser):
 
     STRICT_CAST = True
     ADD_JOIN_ON_TRUE = False
+    FUNC_TOKENS: ClassVar[set[TokenType]] = {*Spark.Parser.FUNC_TOKENS, TokenType.SESSION}
     FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {}
     FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
         name: Spark.Parser.FUNCTION_PARSERS[name]
@@ -73,7 +74,7 @@ class BaseParser(Spark.Parser):
         token, called = self._curr, self._next.token_type == TokenType.L_PAREN
         result = super()._parse_function_call(*args, **options)
         inner = result
-        while isinstance(inner, (exp.Filter, exp.Window, exp.WithinGroup)):
+        while isinstance(inner, (exp.Filter, exp.Window, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)):
             inner = inner.this
         if isinstance(inner, exp.Func) and called and "name" not in inner.meta:
             inner.meta["name"] = token.text

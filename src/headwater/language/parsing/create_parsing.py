@@ -80,7 +80,8 @@ class CreateParser(TimeClauseParser):
             return self._parse_definition(created)
         if not listed or kind == "VIEW":
             raise self.expected("AS with a query" if kind == "VIEW" else '"(" with the columns, or AS with a query')
-        untyped = next((c for c in created.args.get("columns") or () if c.args.get("kind") is None), None)
+        columns = created.args.get("columns") or ()
+        untyped = next((c for c in columns if c.args.get("kind") is None and not c.args.get("computed")), None)
         if untyped is not None:
             raise error_on(self.sql, untyped.this, "SYNTAX", f'column "{untyped.name}" has no type')
         self._parse_clauses(created)
@@ -98,9 +99,10 @@ class CreateParser(TimeClauseParser):
         return self._parse_definition(created)
 
     def _parse_definition(self, created: exp.Expr) -> exp.Expr:
-        """``AS SELECT …``, or ``AS VALUES (…), (…)`` with or without parentheses."""
-        wrapped = self._next.text.upper() == "VALUES" and self._match(TokenType.L_PAREN)
-        if self._match_text_seq("VALUES"):
+        """``AS SELECT …``, or a table ``AS VALUES (…), (…)`` with or without parentheses."""
+        constant = created.args["kind"] == "TABLE"
+        wrapped = constant and self._next.text.upper() == "VALUES" and self._match(TokenType.L_PAREN)
+        if constant and self._match_text_seq("VALUES"):
             start = self._prev
             rows = self._parse_csv(self._parse_value)
             if wrapped and not self._match(TokenType.R_PAREN):
@@ -113,7 +115,7 @@ class CreateParser(TimeClauseParser):
         return created
 
     def _parse_columns(self, created: exp.Expr) -> None:
-        """``(column type [NOT NULL] [PRIMARY KEY], …, PRIMARY KEY (…), WATERMARK FOR …)``"""
+        """``(column type [NOT NULL] [PRIMARY KEY], …, column AS expression, PRIMARY KEY (…), WATERMARK FOR …)``"""
         for part in self._parse_wrapped_csv(self._parse_column_or_rule):
             if isinstance(part, exp.ColumnDef):
                 created.append("columns", part)
@@ -144,6 +146,13 @@ class CreateParser(TimeClauseParser):
         token = self._curr
         if self._match_set((TokenType.COMMA, TokenType.R_PAREN), advance=False):
             return self._at(exp.ColumnDef(this=name, constraints=[]), self._prev)
+        if self._match(TokenType.ALIAS):
+            computed = self._parse_disjunction()
+            if computed is None:
+                raise self.expected(f'what column "{name.name}" is computed as')
+            column = exp.ColumnDef(this=name, constraints=[])
+            column.args["computed"] = computed
+            return self._at(column, token)
         kind = self._parse_type_at(f'the type of column "{name.name}"')
         column = exp.ColumnDef(this=name, kind=kind, constraints=[])
         if self._match_text_seq("NOT", "NULL"):

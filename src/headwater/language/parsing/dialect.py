@@ -21,6 +21,7 @@ class Headwater(Spark):
     class Tokenizer(Spark.Tokenizer):
         STRING_ESCAPES: ClassVar = ["\\", "'"]
         KEYWORDS: ClassVar = {**Spark.Tokenizer.KEYWORDS, "TIMESTAMP": TokenType.TIMESTAMP}
+        KEYWORDS |= {"MATCH_CONDITION": TokenType.MATCH_CONDITION}
         COMMANDS: ClassVar[set[TokenType]] = set()
 
     Parser = StatementParser

@@ -10,6 +10,7 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
+from headwater.language.parsing.array_parsing import GENERATORS, array_rows, with_array_rows
 from headwater.language.parsing.output_windows import windowed_output
 from headwater.language.parsing.syntax import Granularity, OutputWindow, RelationToStream, StreamWindow
 from headwater.language.parsing.table_function_parsing import TableFunctionParser
@@ -39,7 +40,9 @@ class QueryParser(TableFunctionParser):
     def _parse_table(self, *args: Any, joins: bool = False, **options: Any) -> exp.Expr | None:
         """``ref [alias] [window] [granularity] [alias]``, where ref is a name, a sub-query or Istream(…)."""
         item = self._parse_reference()
+        version = self._parse_as_of()
         alias = self._parse_table_alias()
+        version = version or self._parse_as_of()
         window = self._parse_stream_window()
         if window and self._match_set((TokenType.WINDOW, TokenType.L_BRACKET), advance=False):
             hint = "Window the result of a sub-query: FROM (SELECT * FROM s WINDOW(…)) WINDOW(…)."
@@ -47,13 +50,25 @@ class QueryParser(TableFunctionParser):
         granularity = self._parse_granularity()
         if window or granularity:
             alias = alias or self._parse_table_alias()
-        for key, value in (("alias", alias), ("stream_window", window), ("granularity", granularity)):
+        marks = (("alias", alias), ("stream_window", window), ("granularity", granularity), ("as_of", version))
+        for key, value in marks:
             if value:
                 item.set(key, value)
         if joins:
             for join in self._parse_joins():
                 item.append("joins", join)
         return item
+
+    def _parse_as_of(self) -> exp.Expr | None:
+        """``FOR SYSTEM_TIME AS OF b.ts``, as Flink's temporal joins have it."""
+        if not self._match_text_seq("FOR", "SYSTEM_TIME"):
+            return None
+        if not self._match_text_seq("AS", "OF"):
+            raise self.expected("AS OF")
+        version = self._parse_bitwise()
+        if version is None:
+            raise self.expected("the time column of the stream on the left")
+        return version
 
     def _parse_reference(self) -> exp.Expr:
         if self._at_restore():
@@ -78,9 +93,11 @@ class QueryParser(TableFunctionParser):
             return self._parse_table_function()
         if self._match(TokenType.VALUES):
             return self._parse_rows()
-        if self._match(TokenType.LATERAL, advance=False):
+        if self._match(TokenType.LATERAL) and self._match_set((TokenType.L_PAREN, TokenType.SELECT), advance=False):
             hint = "A sub-query in WHERE or in the select list may refer to the other streams."
-            raise self.error("UNSUPPORTED", "LATERAL is not supported", hint=hint)
+            raise self.error("UNSUPPORTED", "LATERAL is not supported for sub-queries", self._prev, hint=hint)
+        if self._curr.text.upper() in GENERATORS and self._next.token_type == TokenType.L_PAREN:
+            return self._parse_array_rows()
         name = self._parse_name("the name of a stream or a sub-query")
         if self._match(TokenType.DOT, advance=False):
             raise self.error("SYNTAX", "a stream has a plain name, without a dot")
@@ -91,9 +108,23 @@ class QueryParser(TableFunctionParser):
                 name.meta["end"] + 1,
                 "UNKNOWN_FUNCTION",
                 f'function "{name.name}" cannot be used in FROM',
-                hint="Only TUMBLE, HOP, SESSION, Istream, Dstream and Rstream can.",
+                hint="Only TUMBLE, HOP, CUMULATE, SESSION, UNNEST, explode, Istream, Dstream and Rstream can.",
             )
         return self._at(exp.Table(this=name), self._prev)
+
+    def _parse_array_rows(self) -> exp.Expr:
+        """``UNNEST(a) [WITH ORDINALITY]``, ``explode(a)`` and their like."""
+        start = self._curr
+        self._advance(2)
+        call = exp.Anonymous(this=start.text, expressions=self._parse_csv(self._parse_assignment))
+        if not self._match(TokenType.R_PAREN):
+            raise self.expected(f'")" after the argument of {start.text.upper()}')
+        self._at(call, start, self._prev)
+        ordinality = self._match_text_seq("WITH", "ORDINALITY")
+        if ordinality and start.text.upper() != "UNNEST":
+            hint = "posexplode(a) gives the places of items; UNNEST(a) WITH ORDINALITY does, too."
+            raise self.error("UNSUPPORTED", "only UNNEST can have WITH ORDINALITY", self._prev, hint=hint)
+        return array_rows(self.sql, call, ordinality=bool(ordinality))
 
     def _parse_rows(self) -> exp.Expr:
         start = self._prev
@@ -215,6 +246,8 @@ class QueryParser(TableFunctionParser):
 
     def _parse_select_query(self, *args: Any, **options: Any) -> exp.Expr | None:
         """``Istream(DISTINCT a)``: the DISTINCT belongs to the query."""
+        if self._match(TokenType.VALUES):
+            return self._parse_values_query(*args, **options)
         query = super()._parse_select_query(*args, **options)
         if isinstance(query, exp.Select) and len(query.expressions) == 1:
             (only,) = query.expressions
@@ -224,6 +257,12 @@ class QueryParser(TableFunctionParser):
                 only.set("expressions", inside[0].expressions)
                 query.set("distinct", exp.Distinct())
         return query
+
+    def _parse_values_query(self, *args: Any, parse_set_operation: bool = True, **options: Any) -> exp.Expr | None:
+        """``VALUES (1, 'a'), (2, 'b')`` where a query stands."""
+        select = exp.Select(expressions=[exp.Star()], from_=exp.From(this=self._parse_rows()))
+        query = self._parse_query_modifiers(select)
+        return self._parse_set_operations(query) if parse_set_operation else query
 
     # -- restore ----------------------------------------------------------------------------------------------------
 
@@ -279,4 +318,6 @@ class QueryParser(TableFunctionParser):
     def _parse_query_modifiers(self, this: Any) -> Any:
         """Here a SELECT is complete, before set operations take it."""
         query = super()._parse_query_modifiers(this)
-        return windowed_output(self.sql, query) if isinstance(query, exp.Select) else query
+        if not isinstance(query, exp.Select):
+            return query
+        return windowed_output(self.sql, with_array_rows(self.sql, query))

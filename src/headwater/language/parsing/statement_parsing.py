@@ -14,7 +14,7 @@ from headwater.language.system_views import SYSTEM_VIEWS
 from headwater.language.text import closest
 
 _STATEMENTS = ("SELECT", "CREATE", "ALTER", "DROP", "EXPLAIN", "SHOW", "DESCRIBE", "SET")
-_QUERY_STARTS = (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN)
+_QUERY_STARTS = (TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.L_PAREN)
 _LEVELS = ("LOGICAL", "OPTIMIZED", "PHYSICAL", "HEARTBEAT")
 _FORMATS = ("TREE", "TEXT", "JSON", "MERMAID")
 _SHOWN = {

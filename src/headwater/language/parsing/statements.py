@@ -23,7 +23,7 @@ _UNHELPFUL = re.compile(r"Invalid expression|<Token|<class|Failed to parse")
 
 @contextmanager
 def deep_recursion() -> Iterator[None]:
-    """Room for long chains of operators: syntax trees are walked by recursion, some twenty calls a level."""
+    """Room for long chains of operators: syntax trees are walked by recursion, some twenty calls per level."""
     usual = sys.getrecursionlimit()
     sys.setrecursionlimit(max(usual, _RECURSION))
     try:

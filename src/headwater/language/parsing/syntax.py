@@ -45,7 +45,7 @@ class RelationToStream(exp.Expression):
 
 
 class TableFunction(exp.Expression):
-    """TUMBLE, HOP or SESSION in FROM; ``this`` is its name, ``data`` the FROM item that it is of."""
+    """TUMBLE, HOP, CUMULATE or SESSION in FROM; ``this`` is its name, ``data`` the FROM item that it is of."""
 
     arg_types: ClassVar = {
         "this": True,
@@ -54,8 +54,25 @@ class TableFunction(exp.Expression):
         "timecol": False,
         "size": False,
         "slide": False,
+        "step": False,
         "gap": False,
         "offset": False,
+        "alias": False,
+    }
+
+
+class ArrayRows(exp.Expression):
+    """A row per item of an array, for each row of what stands before it in FROM.
+
+    ``kind`` is UNNEST, EXPLODE, POSEXPLODE or INLINE; ``hidden``: it stood in the select list.
+    """
+
+    arg_types: ClassVar = {
+        "this": True,
+        "kind": True,
+        "ordinality": False,
+        "outer": False,
+        "hidden": False,
         "alias": False,
     }
 
@@ -101,6 +118,7 @@ class TimeClause(exp.Expression):
         "low": False,
         "high": False,
         "column": False,
+        "computed": False,
         "stream": False,
         "other": False,
         "name": False,

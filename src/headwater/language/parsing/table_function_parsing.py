@@ -1,4 +1,4 @@
-"""TUMBLE, HOP and SESSION in FROM, as users of Flink write them, and Spark's ``GROUP BY window(…)``."""
+"""TUMBLE, HOP, CUMULATE and SESSION in FROM, as users of Flink write them, and Spark's ``GROUP BY window(…)``."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from headwater.language.text import error_at
 PARAMETERS: dict[str, tuple[str, ...]] = {
     "TUMBLE": ("DATA", "TIMECOL", "SIZE", "OFFSET"),
     "HOP": ("DATA", "TIMECOL", "SLIDE", "SIZE", "OFFSET"),
+    "CUMULATE": ("DATA", "TIMECOL", "STEP", "SIZE", "OFFSET"),
     "SESSION": ("DATA", "TIMECOL", "GAP"),
 }
-"""In the order of positional arguments; HOP has the slide first, as in Flink."""
+"""In the order of positional arguments; HOP has the slide first, as in Flink, and CUMULATE the step."""
 _OPTIONAL = frozenset({"OFFSET"})
 _EXAMPLES = {
     "TUMBLE": "TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '10' MINUTES)",
     "HOP": "HOP(TABLE s, DESCRIPTOR(ts), INTERVAL '5' MINUTES, INTERVAL '10' MINUTES), the slide before the size",
+    "CUMULATE": "CUMULATE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' HOUR, INTERVAL '1' DAY), the step before the size",
     "SESSION": "SESSION(TABLE s PARTITION BY k, DESCRIPTOR(ts), INTERVAL '10' MINUTES)",
 }
 

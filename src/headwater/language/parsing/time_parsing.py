@@ -123,12 +123,20 @@ class TimeClauseParser(QueryParser):
             return self._clause("ORDERED TRANSPORT")
         if not self._match_text_seq("BY"):
             raise self.expected("BY or TRANSPORT")
-        return self._clause("ORDERED BY", column=self._parse_name("the name of the time column"))
+        return self._parse_time_column()
+
+    def _parse_time_column(self) -> exp.Expr:
+        """``column``; or what the time is computed as: ``timestamp_millis(ts) [AS name]``, ``(a + b)``"""
+        if TokenType.L_PAREN not in (self._curr.token_type, self._next.token_type):
+            return self._clause("ORDERED BY", column=self._parse_name("the name of the time column"))
+        computed = self._parse_unary()
+        name = self._parse_name("the name of the time column") if self._match(TokenType.ALIAS) else None
+        return self._clause("ORDERED BY", computed=computed, column=name)
 
     def _parse_timestamp_by(self) -> exp.Expr:
         self._advance()
         self._expect("BY")
-        return self._clause("ORDERED BY", column=self._parse_name("the name of the time column"))
+        return self._parse_time_column()
 
     def _parse_strictly(self) -> exp.Expr:
         self._advance()

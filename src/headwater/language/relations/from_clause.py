@@ -13,12 +13,15 @@ from headwater.expressions.nodes import Call
 from headwater.expressions.rewrite import can_fail, is_call
 from headwater.expressions.types import common_type
 from headwater.language.expressions import ExpressionBinder
-from headwater.language.parsing.syntax import RelationToStream
+from headwater.language.parsing.syntax import ArrayRows, RelationToStream
 from headwater.language.predicates import compared
 from headwater.language.relations.from_items import Environment, ItemBinder
 from headwater.language.relations.joins import conjuncts, filtered, join, with_columns
+from headwater.language.relations.temporal_joins import TemporalJoin
+from headwater.language.relations.unnesting import bind_array, one_row, unnested
 from headwater.language.scope import Bound, Column, Item, NameSource, Relation, Scope, rename
 from headwater.language.subqueries.free_names import is_correlated, refused
+from headwater.language.subqueries.values import Values
 from headwater.language.text import error_on
 
 _JOIN_KINDS = {
@@ -70,13 +73,17 @@ class FromClause:
             else:
                 groups[-1][1].append(node)
         for start, joined in groups:
-            self._parts.extend(self._group(start, joined))
+            if version := start.args.get("as_of"):
+                hint = "Write it after the table that is joined: FROM b JOIN p FOR SYSTEM_TIME AS OF b.ts ON …"
+                raise self.error(version, "SYNTAX", "FOR SYSTEM_TIME AS OF needs a stream left of it", hint=hint)
+            group = self._group(start, joined)  # which may take what is there into it
+            self._parts.extend(group)
         self._check_aliases([first, *(node.this for node in joins)])
 
     def _check_aliases(self, nodes: Sequence[exp.Expr]) -> None:
         seen: set[str] = set()
         for alias in (n.args.get("alias") for n in nodes):
-            if alias is None:
+            if alias is None or not alias.name:
                 continue
             if alias.name.casefold() in seen:
                 message = f'FROM has more than one "{alias.name}"'
@@ -96,15 +103,23 @@ class FromClause:
         return _is_fragile(predicate, self._parts)
 
     def _group(self, start: exp.Expr, joins: Sequence[exp.Join]) -> list[Relation]:
-        parts = self._parenthesised(start)
+        parts = self._beside([], start) if isinstance(start, ArrayRows) else self._parenthesised(start)
         nested = start.args.get("joins") or []
         pending, early = len(self._predicates), len(self.deferred)
         for node in [*nested, *joins]:
+            if isinstance(node.this, ArrayRows):
+                parts = self._beside(parts, node.this, outer=self._is_outer(node))
+                pending = min(pending, len(self._predicates))
+                scope = self._scope(tuple(i for p in parts for i in p.items))
+                self._predicates.extend(self._conditions(scope, node.args.get("on"), inner=True))
+                continue
             kind = self._kind(node)
             ours, deferred = len(self._predicates), len(self.deferred)
             right = self._parenthesised(node.this)
             using, natural = node.args.get("using") or [], node.args.get("method") == "NATURAL"
             on = node.args.get("on")
+            if node.args.get("method") == "ASOF" or node.this.args.get("as_of"):
+                right, on = self._temporal(node, parts, right)
             if kind == JoinKind.INNER and not using and not natural:
                 parts = [*parts, *right]
                 scope = self._scope(tuple(i for p in parts for i in p.items))
@@ -125,9 +140,83 @@ class FromClause:
                 continue
             if on is None:
                 raise self.error(node, "SYNTAX", f"a {kind.name} JOIN needs a condition", hint="Add ON … or USING (…).")
-            scope = self._scope(left_part.items + right_part.items)
-            parts = [join(left_part, right_part, kind, self._conditions(scope, on), self.names)]
+            parts = [self._outer_join(left_part, right_part, kind, on)]
         return parts
+
+    # -- arrays -----------------------------------------------------------------------------------------------------
+
+    def _beside(self, parts: list[Relation], node: ArrayRows, *, outer: bool = False) -> list[Relation]:
+        """The parts with the rows of an array, which may be of any item before it; they stay in their order."""
+        text, visible = self.environment.text, [*self._parts, *parts]
+        array = bind_array(node, self._scope(tuple(i for p in visible for i in p.items)))
+        owners = [part for part in visible if array.columns & _columns(part)]
+        if not owners:
+            return [*parts, unnested(text, node, one_row(), array, self.names, outer=outer)]
+        if owners == visible[-1:]:
+            (parts or self._parts).pop()
+            return [*parts, unnested(text, node, owners[0], array, self.names, outer=outer)]
+        whole = self._joined(visible, self._predicates)
+        self._parts, self._predicates = [], []
+        return [unnested(text, node, whole, array, self.names, outer=outer)]
+
+    def _is_outer(self, node: exp.Join) -> bool:
+        """LEFT JOIN … ON TRUE keeps rows without items."""
+        kind, on = self._kind(node), node.args.get("on")
+        if kind not in (JoinKind.INNER, JoinKind.LEFT) or node.args.get("using") or node.args.get("method"):
+            hint = "Write CROSS JOIN UNNEST(…), or LEFT JOIN UNNEST(…) ON TRUE."
+            raise self.error(
+                node.this, "UNSUPPORTED", "the rows of an array can be joined to those before it only", hint=hint
+            )
+        if kind == JoinKind.LEFT and not (isinstance(on, exp.Boolean) and on.this):
+            hint = "Write ON TRUE, and the condition in WHERE; or unnest in a sub-query, and join that."
+            raise self.error(on or node.this, "UNSUPPORTED", "LEFT JOIN UNNEST needs ON TRUE", hint=hint)
+        return kind == JoinKind.LEFT
+
+    def _outer_join(self, left: Relation, right: Relation, kind: JoinKind, on: exp.Expr) -> Relation:
+        """Conditions on sub-queries become columns of the side that they are about, and conditions on those."""
+        scope, conditions = self._scope(left.items + right.items), []
+        sides = [left, right]
+        for condition in conjuncts(on):
+            if not condition.find(exp.Query, exp.Subquery):
+                conditions += self._conditions(scope, condition)
+                continue
+            number, values, predicate = self._about_one_side(condition, scope, sides, kind)
+            sides[number] = values.attached(sides[number])
+            conditions.append(predicate)
+        return join(sides[0], sides[1], kind, conditions, self.names)
+
+    def _about_one_side(
+        self, condition: exp.Expr, scope: Scope, sides: Sequence[Relation], kind: JoinKind
+    ) -> tuple[int, Values, Bound]:
+        """Which side the condition is about, what it needs beside it, and the condition over that."""
+        subquery = self.environment.subquery
+        if subquery is None or is_correlated(condition, scope):
+            raise self._only_inner(condition)
+        direct = [n for n in condition.walk(prune=_is_query) if isinstance(n, exp.Column)]
+        for column in direct:
+            scope.resolve(column)  # of both sides: what is ambiguous is refused
+        for number in (0, 1) if kind == JoinKind.RIGHT else (1, 0):  # the one whose rows it may leave out
+            values = Values(subquery, self._scope(sides[number].items), self.names, lambda bound: bound)
+            try:
+                return number, values, values.predicate(condition, "ON")
+            except SqlError as problem:
+                if problem.code not in ("UNKNOWN_COLUMN", "UNKNOWN_STREAM"):
+                    raise
+        raise self._only_inner(condition)
+
+    def _temporal(
+        self, node: exp.Join, left: Sequence[Relation], right: Sequence[Relation]
+    ) -> tuple[list[Relation], exp.Expr | None]:
+        """The right side and ON of a join that says of which instant that is."""
+        if len(right) != 1:
+            raise self.error(node, "UNSUPPORTED", "the right side must be one stream or table", hint="Write a SELECT.")
+        join, version = TemporalJoin(self.environment, left, right[0]), node.this.args.get("as_of")
+        if version is not None:
+            join.check_version(version, node.args.get("on"))
+        if node.args.get("method") != "ASOF":
+            return list(right), node.args.get("on")
+        found, on = join.last_rows(node, self.names)
+        return [found], on
 
     def _scope(self, items: tuple[Item, ...]) -> Scope:
         return Scope(self.environment.text, items, self.environment.outer)
@@ -166,22 +255,26 @@ class FromClause:
 
     def _only_inner(self, condition: exp.Expr) -> SqlError:
         if condition.find(exp.Query, exp.Subquery):
-            hint = "Put the condition into a sub-query in FROM, and join that."
-            return self.error(
-                condition, "SUBQUERY_POSITION", "a sub-query cannot be used in ON of an outer join", hint=hint
-            )
+            hint = "Put the part about one side into a sub-query in FROM: LEFT JOIN (SELECT … FROM b WHERE …) AS b ON …"
+            message = "a sub-query in ON of an outer join can depend on one of its sides only"
+            return self.error(condition, "SUBQUERY_POSITION", message, hint=hint)
         outer = self.environment.outer
         assert outer is not None
         column = next(c for c in condition.find_all(exp.Column) if outer.sees(c))
         return refused(self.environment.text, column, "In ON of an outer join only its two sides can be compared.")
 
     def _kind(self, node: exp.Join) -> JoinKind:
-        if node.args.get("method") not in (None, "NATURAL"):
-            raise self.error(node, "UNSUPPORTED", f"{node.args['method']} JOIN is not supported", hint="Write ON.")
+        method = node.args.get("method")
+        if method not in (None, "NATURAL", "ASOF"):
+            raise self.error(node, "UNSUPPORTED", f"{method} JOIN is not supported", hint="Write ON.")
         words = str(node.args.get("side") or ""), str(node.args.get("kind") or "")
         if words not in _JOIN_KINDS:
             raise self.error(node, "UNSUPPORTED", f"{' '.join(filter(None, words))} JOIN is not supported")
-        return _JOIN_KINDS[words]
+        kind, asof, version = _JOIN_KINDS[words], method == "ASOF", node.this.args.get("as_of")
+        if (asof or version is not None) and kind not in (JoinKind.INNER, JoinKind.LEFT):
+            what = "an ASOF JOIN" if asof else "a join FOR SYSTEM_TIME AS OF"
+            raise self.error(version or node, "UNSUPPORTED", f"{what} is an inner or a LEFT JOIN")
+        return kind
 
     def _common_columns(self, node: exp.Join, left: Relation, right: Relation) -> list[exp.Expr]:
         """NATURAL JOIN: USING of all names that both sides have."""
@@ -278,6 +371,10 @@ class FromClause:
             is_call(p.expression, "=") and p.columns & ours and p.columns & theirs and p.columns <= ours | theirs
             for p in predicates
         )
+
+
+def _is_query(node: exp.Expr) -> bool:
+    return isinstance(node, (exp.Query, exp.Subquery))
 
 
 def _columns(relation: Relation) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pyarrow as pa
 from attrs import define, evolve, field
@@ -14,6 +15,7 @@ from headwater.errors import SqlError
 from headwater.language.catalog import Derived, Stream, UnboundedWindow
 from headwater.language.changes import CHANGED
 from headwater.language.notices import Notice
+from headwater.language.one_instant import BareItem
 from headwater.language.parsing.syntax import RelationToStream, TableFunction
 from headwater.language.relations.constants import bind_values
 from headwater.language.relations.internal_windows import check_inside
@@ -22,6 +24,7 @@ from headwater.language.relations.table_functions import apply_session, apply_ta
 from headwater.language.relations.windows import apply_granularity, apply_window
 from headwater.language.scope import Column, Item, NameSource, Scope, project, reference
 from headwater.language.text import error_on, span
+from headwater.language.time_units import timed_streams
 from headwater.model.schema import Field
 
 RELATION_TO_STREAM: dict[str, Callable[[Plan], Plan]] = {"ISTREAM": Istream, "DSTREAM": Dstream, "RSTREAM": Split}
@@ -44,12 +47,18 @@ class Environment:
     bind_query: Callable[[exp.Expr], Output]
     unbounded: list[UnboundedWindow] = field(factory=list)
     notices: list[Notice] = field(factory=list)
+    bare: list[BareItem] = field(factory=list)
+    """The streams without a window, as they are written."""
+    meant: set[str] = field(factory=set)
+    """The streams that are said to be valid for an instant: NOW."""
     streams: Callable[[str], Stream | Derived | None] = lambda _: None
     """What the catalog has under the name of a source."""
     keys: Callable[[], dict[Plan, tuple[str, ...]]] = dict
     """The plans that have a PRIMARY KEY."""
     outer: Scope | None = None
     """What is in sight around the query, for a sub-query."""
+    subquery: Callable[..., Any] | None = None
+    """Binds a sub-query of an expression (``values.BindSubquery``)."""
     stamped: bool = False
     """Do the rows carry the instant of their arrival?"""
 
@@ -62,6 +71,10 @@ class Environment:
         """Does the source declare that its instants are microseconds?"""
         found = self.streams(source)
         return isinstance(found, Stream) and found.time is not None and found.has_unit
+
+    def times(self, plan: Plan) -> tuple[Stream, ...]:
+        """The streams whose time a window over the plan counts, where its unit is known."""
+        return timed_streams(plan, self.streams)
 
     def note_unbounded(self, plan: Plan, place: exp.Expr, item: Item) -> None:
         """A window of the item whose elements never expire, and where it is asked for."""
@@ -94,20 +107,25 @@ class ItemBinder:
         if window is not None:
             item, plan = self._windowed(window, item, plan)
         if granularity := node.args.get("granularity"):
-            plan = apply_granularity(self.environment.text, granularity, plan, self.environment.notices)
+            plan = apply_granularity(
+                self.environment.text, granularity, plan, self.environment.notices, self.environment.times(plan)
+            )
         return item, plan
 
     def _windowed(self, window: exp.Expr, item: Item, plan: Plan) -> tuple[Item, Plan]:
-        text, has_unit = self.environment.text, self.environment.has_unit
+        text, has_unit, times = self.environment.text, self.environment.has_unit, self.environment.times(plan)
         timed = isinstance(size := window.args.get("size"), exp.Expr) and size.args.get("unit") is not None
         if window.this in ("RANGE", "UNBOUNDED", "SESSION"):
             what = f"{'an' if window.this == 'UNBOUNDED' else 'a'} {window.this} window"
             check_short(text, window, plan, has_unit, what, timed=timed)
         if window.this == "SESSION":
-            item, plan = apply_session(text, window, item, plan, self.environment.notices)
+            item, plan = apply_session(text, window, item, plan, self.environment.notices, times)
             self.environment.note_unbounded(plan, window, item)
             return item, plan
-        plan, unbounded = apply_window(text, window, plan, item, self.environment.notices)
+        below = plan
+        plan, unbounded = apply_window(text, window, plan, item, self.environment.notices, times)
+        if plan is below:  # NOW, RANGE 1
+            self.environment.meant.update(plan.streams)
         if isinstance(plan, RowWindow):
             check_rows(text, window, plan.input, has_unit, plan.rows, plan.slide)
         if unbounded is not None:
@@ -145,6 +163,10 @@ class ItemBinder:
             return Item(found.columns, stream=node.name), found.plan
         if isinstance(found, Derived):
             self.environment.unbounded.extend(found.unbounded)
+        if node.args.get("stream_window") is None:
+            alias, timed = node.args.get("alias"), all(s.has_unit for s in self.environment.times(found.plan))
+            written = alias.name if isinstance(alias, exp.TableAlias) else None
+            self.environment.bare.append(BareItem(node.name, written or None, found.plan, timed))
         time = found.time if isinstance(found, Stream) and found.time != CHANGED else None
         return Item(tuple(_column(f) for f in found.fields), stream=found.name, time=time), found.plan
 

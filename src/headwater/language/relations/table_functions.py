@@ -1,4 +1,4 @@
-"""TUMBLE, HOP and SESSION: rows with the ends of their window as two more columns."""
+"""TUMBLE, HOP, CUMULATE and SESSION: rows with the ends of their window as two more columns."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ import pyarrow as pa
 from attrs import evolve
 from sqlglot import exp
 
-from headwater.algebra.nodes import HopWindow, Istream, Plan, SessionWindow
+from headwater.algebra.nodes import Filter, HopWindow, Istream, Plan, SessionWindow, Stamp
 from headwater.algebra.properties import RowTimes, row_times
+from headwater.expressions import nodes
+from headwater.expressions.nodes import Call, Expression
+from headwater.language.catalog import Stream
 from headwater.language.notices import Notice
 from headwater.language.parsing.syntax import TableFunction
+from headwater.language.predicates import test
 from headwater.language.relations.windows import instants, partition_column, shift
-from headwater.language.scope import Bound, Column, Item, NameSource, Scope
+from headwater.language.scope import Bound, Column, Item, NameSource, Scope, project, reference
 from headwater.language.text import error_on
 from headwater.language.types import shown
 
@@ -27,6 +31,8 @@ class Around(Protocol):
 
     def time_column(self, source: str) -> str | None: ...
 
+    def times(self, plan: Plan) -> tuple[Stream, ...]: ...
+
 
 def apply_table_function(around: Around, node: TableFunction, item: Item, plan: Plan) -> tuple[Item, Plan]:
     """The rows of the item in their windows; its columns are called as users see them."""
@@ -38,27 +44,88 @@ def apply_table_function(around: Around, node: TableFunction, item: Item, plan: 
     ends = start, end = _ends(item.columns, type_, around.notices)
     if name == "SESSION":
         columns = tuple(partition_column(text, c, item) for c in (partition.expressions if partition else ()))
-        gap = instants(text, node.args["gap"], "the gap of a session")
+        gap = instants(text, node.args["gap"], "the gap of a session", around.times(plan))
         return _with_ends(item, ends), SessionWindow(plan, gap, columns, start.name, end.name, type_)
     if partition is not None:
         hint = f"A row's window does not depend on others in {name}; GROUP BY the columns."
         raise error_on(text, partition, "UNSUPPORTED", "PARTITION BY can be used in SESSION only", hint=hint)
-    size, slide, offset = hop(text, *(node.args.get(key) for key in ("size", "slide", "offset")))
+    if name == "CUMULATE":
+        lengths = (node.args.get(key) for key in ("size", "step", "offset"))
+        windows = _accumulating(text, *lengths, times=around.times(plan))
+        return _with_ends(item, ends), accumulated(plan, *windows, ends)
+    lengths = (node.args.get(key) for key in ("size", "slide", "offset"))
+    size, slide, offset = hop(text, *lengths, times=around.times(plan))
     return _with_ends(item, ends), HopWindow(plan, size, slide, offset, start.name, end.name, type_)
 
 
-def hop(text: str, size: exp.Expr | None, slide: exp.Expr | None, offset: exp.Expr | None) -> tuple[int, int, int]:
-    """Size, slide (that of a tumbling window is its size) and offset in instants."""
+def _accumulating(
+    text: str, size: exp.Expr | None, step: exp.Expr | None, offset: exp.Expr | None, *, times: Sequence[Stream]
+) -> tuple[int, int, int]:
+    """Size, step and offset in instants."""
     assert size is not None
-    length = instants(text, size, "the size of a window")
-    step = instants(text, slide, "the slide of a window") if slide is not None else length
-    return length, step, shift(text, offset, "the offset of a window") % step if offset is not None else 0
+    assert step is not None
+    length = instants(text, size, "the size of a window", times, "{}")
+    every = instants(text, step, "the step of a window", times, "{}")
+    if length % every:
+        hint = "For example: CUMULATE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' HOUR, INTERVAL '1' DAY)."
+        raise error_on(text, size, "WINDOW_SIZE", "the size of CUMULATE must be a multiple of its step", hint=hint)
+    if offset is None:
+        return length, every, 0
+    return length, every, shift(text, offset, "the offset of a window", times, "{}") % length
 
 
-def apply_session(text: str, node: exp.Expr, item: Item, plan: Plan, notices: list[Notice]) -> tuple[Item, Plan]:
+def accumulated(plan: Plan, size: int, step: int, offset: int, ends: tuple[Column, Column]) -> Plan:
+    """CUMULATE: hopping windows, of which a row keeps those that end before its window of full size does.
+
+    With B the last multiple of the size at or before t, the row at t is in [B, B + step), [B, B + 2 step), …, [B, B + size)
+    as far as they contain it: in the hopping windows that end by B + size.
+    """
+    start, end = ends
+    instant = NameSource([*plan.schema.names, start.name, end.name]).unique("instant")
+    hopping = HopWindow(Stamp(plan, instant), size, step, offset % step, start.name, end.name, start.type)
+    at, until = nodes.Column(instant, pa.int64()), nodes.Column(end.name, end.type)
+    past = _whole("pmod", _whole("-", at, _number(offset)), _number(size))  # since B
+    begin = _whole("-", at, past)
+    timed = pa.types.is_timestamp(end.type)
+    ended = Call("unix_micros", (until,), pa.int64()) if timed else until
+    within = test("<=", ended, _whole("+", begin, _number(size)))
+    shown = Call("timestamp_micros", (begin,), start.type) if timed else begin
+    kept = [(f.name, shown if f.name == start.name else reference(f)) for f in hopping.schema if f.name != instant]
+    return project(Filter(hopping, within), kept)
+
+
+def _number(value: int) -> Expression:
+    return nodes.Literal(str(value), pa.int64())
+
+
+def _whole(name: str, left: Expression, right: Expression) -> Expression:
+    return Call(name, (left, right), pa.int64())
+
+
+def hop(
+    text: str,
+    size: exp.Expr | None,
+    slide: exp.Expr | None,
+    offset: exp.Expr | None,
+    *,
+    times: Sequence[Stream],
+    written: str = "{}",
+) -> tuple[int, int, int]:
+    """Size, slide (that of a tumbling window is its size) and offset in instants; ``times`` as for ``instants``."""
+    assert size is not None
+    length = instants(text, size, "the size of a window", times, written)
+    step = instants(text, slide, "the slide of a window", times, written) if slide is not None else length
+    if offset is None:
+        return length, step, 0
+    return length, step, shift(text, offset, "the offset of a window", times, written) % step
+
+
+def apply_session(
+    text: str, node: exp.Expr, item: Item, plan: Plan, notices: list[Notice], times: Sequence[Stream]
+) -> tuple[Item, Plan]:
     """``WINDOW(PARTITION BY k SESSION 10 MINUTES)``, the same in our own words."""
     size = node.args["size"]
-    gap = instants(text, size, "the gap of a session")
+    gap = instants(text, size, "the gap of a session", times, "SESSION {}")
     columns = tuple(partition_column(text, c, item) for c in node.args.get("partition") or ())
     type_ = pa.int64() if size.args.get("unit") is None else pa.timestamp("us")
     if item.time is not None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 
 from sqlglot import exp
 
 from headwater.algebra.nodes import Granularity, Plan, RowWindow, TimeWindow
+from headwater.language.catalog import Stream
 from headwater.language.durations import microseconds
 from headwater.language.notices import Notice
 from headwater.language.scope import Item, Scope
 from headwater.language.text import error_on
+from headwater.language.time_units import check_unit
 from headwater.model.time import INFINITY
 
 _NOT_ADAPTED = "Sizes in between come with adaptation; until then this is as if only the better one were given."
@@ -19,9 +22,9 @@ _FINEST = Notice("NOT_ADAPTED", "a granularity with COARSEST and FINEST is the F
 
 
 def apply_window(
-    text: str, node: exp.Expr, plan: Plan, item: Item, notices: list[Notice]
+    text: str, node: exp.Expr, plan: Plan, item: Item, notices: list[Notice], times: Sequence[Stream] = ()
 ) -> tuple[Plan, TimeWindow | None]:
-    """The plan under its window; also returns the window if it is UNBOUNDED.
+    """The plan under its window; also returns the window if it is UNBOUNDED. ``times``: the streams whose time it counts.
 
     A now-window is the identity and leaves no trace (Krämer 9.2, rule 10.7). Of sizes between which the system may choose
     the largest is the best (21.2).
@@ -41,10 +44,10 @@ def apply_window(
         if least := node.args.get("least"):
             _check_sizes(text, least, _count(text, least), rows, notices)
         return RowWindow(plan, rows, slide, partition), None
-    size = instants(text, node.args["size"], "the size of a window")
-    slide = instants(text, slide_node, "the slide of a window") if slide_node else 1
+    size = instants(text, node.args["size"], "the size of a window", times, "RANGE {}")
+    slide = instants(text, slide_node, "the slide of a window", times, "SLIDE {}") if slide_node else 1
     if least := node.args.get("least"):
-        _check_sizes(text, least, instants(text, least, "the size of a window"), size, notices)
+        _check_sizes(text, least, instants(text, least, "the size of a window", times, "MIN {}"), size, notices)
     return (plan if size == slide == 1 else TimeWindow(plan, size, slide)), None
 
 
@@ -56,11 +59,13 @@ def _check_sizes(text: str, node: exp.Expr, least: int, most: int, notices: list
     notices.append(_LARGEST)
 
 
-def apply_granularity(text: str, node: exp.Expr, plan: Plan, notices: list[Notice]) -> Plan:
+def apply_granularity(
+    text: str, node: exp.Expr, plan: Plan, notices: list[Notice], times: Sequence[Stream] = ()
+) -> Plan:
     """What is left at the granules; of granularities between which the system may choose the finest is the best (21.2)."""
-    granule = instants(text, node.this, "a granularity")
+    granule = instants(text, node.this, "a granularity", times, "GRANULARITY({})")
     if coarsest := node.args.get("coarsest"):
-        _check_granules(text, node, instants(text, coarsest, "a granularity"), granule)
+        _check_granules(text, node, instants(text, coarsest, "a granularity", times, "COARSEST {}"), granule)
         notices.append(_FINEST)
     return plan if granule == 1 else Granularity(plan, granule)
 
@@ -78,18 +83,22 @@ def _check_granules(text: str, node: exp.Expr, coarsest: int, finest: int) -> No
     raise error_on(text, node, "WINDOW_SIZE", message, hint=hint)
 
 
-def instants(text: str, node: exp.Expr, what: str) -> int:
-    """A length of time: without a unit in instants of the stream, with one in microseconds."""
-    return _instants(text, node, _positive(text, node, what), what)
+def instants(text: str, node: exp.Expr, what: str, times: Sequence[Stream] = (), written: str = "{}") -> int:
+    """A length of time: without a unit in instants of the stream, with one in microseconds.
+
+    ``times``: the streams whose time it is, which has a unit or has not; ``written``: the text in which it stands.
+    """
+    return _instants(text, node, _positive(text, node, what), what, times, written)
 
 
-def shift(text: str, node: exp.Expr, what: str) -> int:
+def shift(text: str, node: exp.Expr, what: str, times: Sequence[Stream] = (), written: str = "{}") -> int:
     """A length of time by which something is moved, forward or back."""
-    return _instants(text, node, _number(text, node, what), what)
+    return _instants(text, node, _number(text, node, what), what, times, written)
 
 
-def _instants(text: str, node: exp.Expr, number: Decimal, what: str) -> int:
+def _instants(text: str, node: exp.Expr, number: Decimal, what: str, times: Sequence[Stream], written: str) -> int:
     unit = node.args.get("unit")
+    check_unit(text, node, what, times, written)
     if unit is not None:
         number *= microseconds(text, unit, code="WINDOW_SIZE")
     if number != int(number):

@@ -8,23 +8,26 @@ import pyarrow as pa
 from attrs import evolve
 from sqlglot import exp
 
-from headwater.algebra.nodes import Aggregate, AggregateCall, Distinct, Plan, Union
+from headwater.algebra.nodes import Aggregate, AggregateCall, Constant, Distinct, Plan, Union
 from headwater.errors import SqlError
 from headwater.expressions import nodes
+from headwater.expressions.aggregates import AGGREGATES
 from headwater.expressions.nodes import Call, Case, Expression, Literal
 from headwater.expressions.rewrite import can_fail, rewritten
 from headwater.language.expressions import ExpressionBinder, Hook
 from headwater.language.functions.user_functions import find_aggregate_function, is_aggregate
-from headwater.language.predicates import null, whole_number
+from headwater.language.predicates import all_of, is_there, null, whole_number
 from headwater.language.relations.joins import with_columns
 from headwater.language.scope import Bound, Column, Item, NameSource, Relation, Scope, project, reference
-from headwater.language.select.aggregate_arguments import AggregateArguments, typed_null
+from headwater.language.select.aggregate_arguments import AggregateArguments, Given, Written
 from headwater.language.text import error_on
-from headwater.language.types import shown
+from headwater.model.schema import Schema
 
-GROUPING_FUNCTIONS = frozenset({"grouping", "grouping_id"})
+GROUPING_FUNCTIONS = frozenset({"grouping", "grouping_id", "group_id"})
+NO_ROWS = Relation(Constant(Schema(())), ())
+"""For a grouping whose rows are known only later (``Grouping.over``)."""
+_AROUND = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
 _MOST_BITS = 63
-_OF_NULL = (pa.string(), pa.float64(), pa.bool_())  # what NULL is taken for, as in Spark
 
 
 def calls_aggregate(node: exp.Expr | None) -> bool:
@@ -39,7 +42,7 @@ def calls_aggregate(node: exp.Expr | None) -> bool:
 
 
 def _has_window(node: exp.Expr) -> bool:
-    while isinstance(node.parent, (exp.Filter, exp.WithinGroup)) and node.arg_key == "this":
+    while isinstance(node.parent, _AROUND) and node.arg_key == "this":
         node = node.parent
     return isinstance(node.parent, exp.Window) and node.arg_key == "this"
 
@@ -71,6 +74,7 @@ class Grouping:
         self._keys: list[Bound] = []
         self._sets: list[tuple[int, ...]] = [()]
         self._indicators: dict[tuple[int, ...], Column] = {}
+        self._repeated: Column | None = None
         self._calls: dict[tuple[object, ...], tuple[AggregateCall, Bound | None, Bound | None]] = {}
         self._results: dict[str, Column] = {}
         self._key_names: dict[Expression, str] = {}
@@ -92,56 +96,75 @@ class Grouping:
         self._sets = [s if number in s else (*s, number) for s in self._sets]
 
     def call(self, node: exp.Expr) -> Bound:
-        """The hook for aggregates: the call as a column of the result."""
-        origin, condition = node, None
-        if isinstance(node, exp.Filter):
-            binder = ExpressionBinder(self.scope, "FILTER", aggregate=self._inner, subquery=self._subquery)
-            condition = binder.predicate(node.expression.this)
+        """The hook for aggregates: the call as a column of the result, or what is made of some."""
+        written, condition = self._written(node)
+        if written is None:
+            return self._indicator(node, node, node.name.upper())
+        function = written.function
+        given = AggregateArguments(self.scope, self._inner, self._subquery).of(written)
+        if function.where is not None and given.argument is not None:
+            there = Bound(function.where(given.argument.expression), False, node)
+            condition = there if condition is None else all_of([condition, there])
+        if given.shares is None:
+            found = self._column(written, given, condition, node)
+        else:
+            parts = [self._column(written, evolve(given, parameters=p), condition, node) for p in given.shares]
+            whole = Call("array", tuple(p.expression for p in parts), pa.list_(parts[0].type))
+            found = Bound(Case(((is_there(parts[0]).expression, whole),), whole.type), True, node)
+        return found if function.shows is None else Bound(function.shows(found.expression), False, node)
+
+    def _written(self, node: exp.Expr) -> tuple[Written | None, Bound | None]:
+        """The call without what stands around it, and its FILTER; no call where it is GROUPING or its like."""
+        origin, condition, within, ignores = node, None, None, None
+        while isinstance(node, _AROUND):
+            match node:
+                case exp.Filter():
+                    binder = ExpressionBinder(self.scope, "FILTER", aggregate=self._inner, subquery=self._subquery)
+                    condition = binder.predicate(node.expression.this)
+                case exp.WithinGroup():
+                    within = node.expression
+                case _:
+                    ignores = isinstance(node, exp.IgnoreNulls)
             node = node.this
-        if isinstance(node, exp.WithinGroup):
-            raise self.error(origin, "UNSUPPORTED", "WITHIN GROUP can be used with LISTAGG only")
         name = str(node.meta.get("name") or node.name)
-        if name.lower() in GROUPING_FUNCTIONS:
-            return self._indicator(origin, node, name.upper())
+        if origin is node and name.lower() in GROUPING_FUNCTIONS:
+            return None, None
         function = find_aggregate_function(name)
         if function is None:
-            raise self.error(origin, "WRONG_ARGUMENTS", f'"{name}" is no aggregate, so it takes no FILTER')
-        arguments = AggregateArguments(self.scope, self._inner, self._subquery)
-        argument, distinct, parameters = arguments.of(node, name.upper())
-        parameters = (*function.constants, *parameters)
-        if argument is not None:
-            of_null = (t for t in _OF_NULL if function.result(t) is not None)
-            argument = typed_null(argument, next(of_null, pa.float64()))
-        type_ = pa.int64() if argument is None else function.result(argument.type)
-        if argument is not None and type_ is None:
-            raise self.error(
-                node, "TYPE_MISMATCH", f"{name.upper()} takes {function.takes}, not {shown(argument.type)}"
-            )
-        if argument is not None and function.parameter is not None:
-            argument = argument.cast(function.parameter)
+            what = "FILTER" if isinstance(origin, exp.Filter) else "WITHIN GROUP" if within is not None else "NULLS"
+            raise self.error(origin, "WRONG_ARGUMENTS", f'"{name}" is no aggregate, so it takes no {what}')
+        return Written(node, name.upper(), function, within, ignores), condition
+
+    def _column(self, call: Written, given: Given, condition: Bound | None, origin: exp.Expr) -> Bound:
+        """The column of one aggregate of the algebra; equal ones are computed once."""
+        function, argument = call.function, given.argument
+        parameters = (*function.constants, *given.parameters)
+        computed = AGGREGATES[given.function] if given.function else function
+        type_ = pa.int64() if argument is None else computed.result(argument.type)
+        assert type_ is not None
         if argument is not None and function.of is not None:
             argument = Bound(function.of(argument.expression), True, argument.origin)
         if argument is not None and condition is not None and can_fail(argument.expression):
             argument = _where(condition, argument)
-        computed = function.means or function.name
+        name = computed.means or computed.name
         key = (
-            computed,
+            name,
             argument.expression if argument else None,
-            distinct,
+            given.distinct,
             condition.expression if condition else None,
             parameters,
         )
         if key not in self._calls:
-            output = self.names.unique(name.lower())
-            call = AggregateCall(computed, output, type_, None, distinct, None, parameters)
-            self._calls[key] = call, argument, condition
+            output = self.names.unique(call.name.lower())
+            found = AggregateCall(name, output, type_, None, given.distinct, None, parameters)
+            self._calls[key] = found, argument, condition
             self._results[output] = Column(output, output, type_, not function.counts)
         return Bound.of_column(self._results[self._calls[key][0].output], origin)
 
     def _indicator(self, origin: exp.Expr, node: exp.Expr, name: str) -> Bound:
         """GROUPING(a, b): a bit for each expression, set in rows of grouping sets that do not have it."""
-        if origin is not node:
-            raise self.error(origin, "WRONG_ARGUMENTS", f'"{name}" is no aggregate, so it takes no FILTER')
+        if name == "GROUP_ID":
+            return self._repetition(node)
         known = {key.expression: number for number, key in enumerate(self._keys)}
         numbers = []
         for argument in node.expressions:
@@ -159,6 +182,16 @@ class Grouping:
             type_ = pa.int8() if name == "GROUPING" and len(chosen) == 1 else pa.int64()  # as in Spark
             self._indicators[chosen] = Column(output, output, type_, nullable=False)
         return Bound.of_column(self._indicators[chosen], origin)
+
+    def _repetition(self, node: exp.Expr) -> Bound:
+        """GROUP_ID(): how many of the grouping sets before are the same one, so that rows of it can be told apart."""
+        if node.expressions:
+            message = f'function "GROUP_ID" takes no arguments, not {len(node.expressions)}'
+            raise self.error(node, "WRONG_ARGUMENTS", message)
+        if self._repeated is None:
+            output = self.names.unique("group_id")
+            self._repeated = Column(output, output, pa.int64(), nullable=False)
+        return Bound.of_column(self._repeated, node)
 
     # -- building ---------------------------------------------------------------------------------------------------
 
@@ -206,12 +239,19 @@ class Grouping:
         kept = [(f.name, reference(f)) for f in plan.schema if f.name in used]
         if plan is not self.relation.plan and kept:
             plan = project(plan, kept)
-        plan = Union.of([self._grouped(plan, key_names, numbers, calls) for numbers in self._sets])
-        columns = {**self._results, **{c.internal: c for c in self._indicators.values()}}
+        before = [sum(set(other) == set(s) for other in self._sets[:i]) for i, s in enumerate(self._sets)]
+        plan = Union.of([self._grouped(plan, key_names, s, calls, n) for s, n in zip(self._sets, before, strict=True)])
+        added = [*self._indicators.values(), *([self._repeated] if self._repeated is not None else ())]
+        columns = {**self._results, **{c.internal: c for c in added}}
         return Relation(plan, (Item(tuple(columns[name] for name in plan.schema.names)),))
 
     def _grouped(
-        self, plan: Plan, key_names: Sequence[str], numbers: Sequence[int], calls: tuple[AggregateCall, ...]
+        self,
+        plan: Plan,
+        key_names: Sequence[str],
+        numbers: Sequence[int],
+        calls: tuple[AggregateCall, ...],
+        repetition: int,
     ) -> Plan:
         """The groups of one grouping set, with all keys: NULL where the set does not have them."""
         keys = tuple(key_names[i] for i in sorted(numbers))
@@ -226,7 +266,14 @@ class Grouping:
         for chosen, column in self._indicators.items():
             bits = int("".join("0" if i in numbers else "1" for i in chosen), 2)
             columns.append((column.internal, whole_number(bits, column.type)))
+        if self._repeated is not None:
+            columns.append((self._repeated.internal, whole_number(repetition, self._repeated.type)))
         return project(groups, columns)
+
+    @property
+    def calls(self) -> tuple[tuple[AggregateCall, Bound | None, Bound | None], ...]:
+        """The calls so far, each with its argument and its condition."""
+        return tuple(self._calls.values())
 
     @property
     def results(self) -> Mapping[str, Column]:

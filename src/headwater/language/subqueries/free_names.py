@@ -191,9 +191,9 @@ def _joins(column: exp.Column, query: exp.Select, outer: set[int], *, grouped: b
 
 
 def _computes_of_many(node: exp.Expr) -> bool:
-    return isinstance(node, (exp.GroupConcat, exp.Filter, exp.WithinGroup, exp.Window)) or (
-        isinstance(node, exp.Anonymous) and is_aggregate(node.name)
-    )
+    return isinstance(
+        node, (exp.GroupConcat, exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls, exp.Window)
+    ) or (isinstance(node, exp.Anonymous) and is_aggregate(node.name))
 
 
 def _equates(condition: exp.Expr, outer: set[int]) -> bool:

@@ -7,9 +7,11 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Protocol
 
+import pyarrow as pa
 from attrs import evolve
 from sqlglot import exp
 
+from headwater.algebra.nodes import Constant
 from headwater.language.parsing.syntax import RelationToStream, TableFunction
 from headwater.language.relations.from_clause import FromClause
 from headwater.language.relations.from_items import Environment, Output
@@ -31,6 +33,7 @@ from headwater.language.subqueries.empty_aggregates import (
 )
 from headwater.language.subqueries.free_names import FreeNames, needs_values, refused
 from headwater.language.text import error_on
+from headwater.model.schema import Field, Schema
 
 NEEDS_ALL_ROWS = "A window needs all the rows, whatever the outer row is; compare with the outer query above it."
 """Why a query under a window cannot name outer columns: what these were at other instants is not known."""
@@ -57,7 +60,7 @@ class NestedQueries:
         block: BindBlock,
         defining: Callable[[exp.Expr], AbstractContextManager[None]],
     ) -> None:
-        self.text, self._environment = environment.text, environment
+        self.text, self._environment = environment.text, evolve(environment, subquery=self.subquery)
         self._bind, self._block = bind, block
         self._free = FreeNames(self.text, self._items, defining)
         self._outputs: dict[int, tuple[exp.Expr, Output]] = {}
@@ -75,11 +78,12 @@ class NestedQueries:
     ) -> tuple[FromClause, dict[str, Column] | None]:
         """The items of FROM, and where the copies of outer columns are in their rows."""
         from_ = node.args.get("from_")
-        if from_ is None:
-            raise error_on(self.text, node, "UNSUPPORTED", "a query needs a FROM clause")
         bind = partial(self._derived, outer=outer, correlation=correlation)
         clause = FromClause(evolve(self._environment, bind_query=bind, outer=outer, stamped=stamped), names)
-        clause.add(from_.this, node.args.get("joins") or [])
+        if from_ is None:
+            clause.add_values(self._one_row(node, names))
+        else:
+            clause.add(from_.this, node.args.get("joins") or [])
         if correlation is None:
             return clause, None
         part, carried = correlation.part(names)
@@ -91,13 +95,23 @@ class NestedQueries:
                     clause.require(same(ours, theirs))
         return clause, carried
 
+    def _one_row(self, node: exp.Select, names: NameSource) -> Relation:
+        """What a query without FROM is over: one row without a name, valid [0, infinity) as all constants are."""
+        star = next((e for e in node.expressions if e.is_star), None)
+        if star is not None:
+            hint = "Name a stream: SELECT * FROM s."
+            raise error_on(self.text, star, "SYNTAX", "there is no FROM whose columns * could mean", hint=hint)
+        name = names.unique("row")
+        hidden = Column("", name, pa.bool_(), nullable=False, hidden=True)
+        return Relation(Constant(Schema((Field(name, pa.bool_(), nullable=False),)), ((True,),)), (Item((hidden,)),))
+
     def _items(self, node: exp.Select, outer: Scope | None) -> tuple[Item, ...]:
         """What FROM has, only to see what names mean."""
         from_ = node.args.get("from_")
         if from_ is None:
             return ()
         bind = partial(self._derived, outer=outer)
-        environment = evolve(self._environment, bind_query=bind, outer=outer, unbounded=[], notices=[])
+        environment = evolve(self._environment, bind_query=bind, outer=outer, unbounded=[], notices=[], bare=[])
         clause = FromClause(environment, NameSource())
         clause.add(from_.this, node.args.get("joins") or [])
         return clause.items

@@ -20,16 +20,19 @@ from headwater.model.identity import Identity
 from headwater.model.schema import Field, Schema
 from headwater.model.time import INFINITY
 from headwater.operators.aggregates.adopted_extremes import UNTIL, without_staircases
-from headwater.operators.aggregates.holistic import HolisticRows, Snapshots, evaluate
+from headwater.operators.aggregates.holistic import HolisticRows
+from headwater.operators.aggregates.holistic_values import evaluate
 from headwater.operators.aggregates.measures import (
     Measure,
-    TotalsAt,
     Walk,
+    arrange_ties,
     needed_measures,
     seen_by,
     value_of,
 )
+from headwater.operators.aggregates.snapshots import Snapshots
 from headwater.operators.aggregates.staircase import Staircases
+from headwater.operators.aggregates.totals import TotalsAt
 from headwater.operators.aggregates.user_aggregates import UserAggregate, load_aggregate
 from headwater.operators.base import Operator
 from headwater.operators.sight import Sight
@@ -60,7 +63,7 @@ _ONE_SUM = [kernel.COUNT, kernel.COUNT, kernel.FLOAT]  # the rows, the values, a
 
 
 class AggregateState(SweepState):
-    """Totals a group, and where an aggregate needs them the rows themselves, or those that may become the extreme."""
+    """Totals per group, and where an aggregate needs them the rows themselves, or those that may become the extreme."""
 
     layouts = (*SweepState.layouts, "kept", "staircases")
 
@@ -106,7 +109,7 @@ class AggregateOperator(SweepOperator):
         self._functions: dict[str, str | UserAggregate] = {
             c.output: c.function
             if c.function in AGGREGATES
-            else load_aggregate(c.function, str(c.parameters[0]), c.type)
+            else load_aggregate(c.function, str(c.parameters[0]), c.type, several=len(c.parameters) > 1)
             for c in calls
         }
         self._measures, self._needs = self._plan_measures(final=not (speculative or revisable or once))
@@ -260,7 +263,7 @@ class AggregateOperator(SweepOperator):
             counts = words[self._places[self._measures.index(counted)]] if counted in self._measures else words[0]
             place, here = self._places[j], walk
             if self._speculative and measure.encoding == "float" and len(walk[0]) <= len(every):  # there are ties
-                weight, valid, values[0] = kernel.arrange_ties(walk[0], walk[2], valid, values[0])
+                weight, valid, values = arrange_ties(walk, valid, values)
                 here = (*walk[:2], weight)
             measure.follow(here, valid, values, counts, words[place : place + measure.words], changed)
 

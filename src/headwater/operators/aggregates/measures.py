@@ -10,17 +10,27 @@ import pyarrow as pa
 from attrs import frozen
 
 from headwater.errors import StreamError
-from headwater.expressions.aggregates import AGGREGATES
+from headwater.expressions.aggregates import AGGREGATES, PAIR_TOTALS
 from headwater.kernels import sweep_totals as kernel
 from headwater.kernels.hash import mix_all
 from headwater.model.arrays import BoolArray, Float64Array, Int64Array
 from headwater.model.delta import Delta
 from headwater.model.identity import identify
+from headwater.operators.aggregates.pair_values import PAIR_VALUES
+from headwater.operators.aggregates.totals import TotalsAt, as_array, with_special
 from headwater.operators.sight import Sight
 from headwater.operators.words import decimal_words, fits_word, floats, from_words, integers, to_words
 
 _SALT = np.int64(0x5A17ED)  # so that no common value has the fingerprint 0
 _NOTHING = np.int64(0x4E554C4C)  # the fingerprint of NULL
+
+_BOTH = (0, 1)
+_OF_PAIRS = (
+    (kernel.COUNT, "", _BOTH),
+    *((kind, "float", (part,)) for kind in (kernel.FLOAT, kernel.SQUARES) for part in _BOTH),
+    (kernel.PRODUCTS, "float", _BOTH),
+)
+"""The totals of aggregates of two numbers, in the order in which ``pair_values`` reads them."""
 
 Walk = tuple[Int64Array, Int64Array, Int64Array]
 """Where each instant begins among the endpoints, the first instant of each key, and the endpoints' weights."""
@@ -37,6 +47,8 @@ class Measure:
     filter: str | None = None
     port: int = 0
     """Which input brings the values (DISTINCT aggregates have one of their own)."""
+    parts: tuple[int, ...] = ()
+    """Of a STRUCT: the fields that it is of. Then only values of which no field is NULL take part."""
 
     @property
     def words(self) -> int:
@@ -49,12 +61,12 @@ class Measure:
     @property
     def counted(self) -> Measure:
         """The count of the values it takes."""
-        return Measure(kernel.COUNT, "", self.argument, self.filter, self.port)
+        return Measure(kernel.COUNT, "", self.argument, self.filter, self.port, _BOTH if self.parts else ())
 
     @property
     def valid_name(self) -> str:
         """The column that says which endpoints take part; measures of the same values share it."""
-        nulls = " with nulls" if self.kind == kernel.FINGERPRINT else ""
+        nulls = " with nulls" if self.kind == kernel.FINGERPRINT else " in pairs" if self.parts else ""
         return f"valid {self.port} {self.argument}{nulls} where {self.filter}"
 
     @property
@@ -63,6 +75,8 @@ class Measure:
         if self.kind == kernel.COUNT:
             return ()
         name = f"{self.encoding} {self.port} {self.argument}"
+        if self.parts:
+            return tuple(f"{name} field {part}" for part in self.parts)
         return (name, f"{name} upper") if self.kind == kernel.WIDE else (name,)
 
     def takes_part(self, delta: Delta) -> np.ndarray:
@@ -70,8 +84,9 @@ class Measure:
         valid = np.ones(len(delta), np.bool_)
         if self.argument is not None and self.kind != kernel.FINGERPRINT:
             column = delta.column(self.argument)
-            if column.null_count:
-                valid &= column.is_valid().to_numpy(zero_copy_only=False)
+            for part in (column, *(column.flatten() if self.parts else ())):
+                if part.null_count:
+                    valid &= part.is_valid().to_numpy(zero_copy_only=False)
         if self.filter is not None:
             valid &= delta.column(self.filter).fill_null(False).to_numpy(zero_copy_only=False)
         return valid.view(np.uint8)
@@ -80,6 +95,9 @@ class Measure:
         """The columns of values; NULLs are arbitrary."""
         assert self.argument is not None
         column = delta.column(self.argument)
+        if self.parts:
+            fields = column.flatten()
+            return tuple(floats(fields[part]).view(np.int64) for part in self.parts)
         if self.encoding == "float":
             return (floats(column).view(np.int64),)
         if self.encoding == "wide":
@@ -107,9 +125,25 @@ class Measure:
         elif self.kind == kernel.FLOAT:
             x, sums = values[0].view(np.float64), words.view(np.float64)
             kernel.follow_float(*walk, valid, x, counts, sums[0], sums[1], words[2], changed)
-        else:
+        elif self.kind == kernel.SQUARES:
             x, sums = values[0].view(np.float64), words.view(np.float64)
             kernel.follow_squares(*walk, valid, x, counts, sums[0], sums[1], sums[2], words[3], changed)
+        else:
+            (x, y), sums = (column.view(np.float64) for column in values), words.view(np.float64)
+            kernel.follow_products(*walk, valid, x, y, counts, sums[0], sums[1], sums[2], words[3], changed)
+
+
+def arrange_ties(
+    walk: Walk, valid: np.ndarray, values: list[np.ndarray]
+) -> tuple[Int64Array, np.ndarray, list[np.ndarray]]:
+    """Weights and values with the endpoints of each instant in the order of the values: sums round alike then."""
+    bounds, _, weight = walk
+    if len(values) == 1:
+        weight, valid, arranged = kernel.arrange_ties(bounds, weight, valid, values[0])
+        return weight, valid, [arranged]
+    instant = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+    order = np.lexsort((weight, *reversed(values), instant))
+    return weight[order], valid[order], [column[order] for column in values]
 
 
 def needed_measures(
@@ -123,6 +157,8 @@ def needed_measures(
         kinds = [(kernel.MOST if known.sees == "most" else kernel.LEAST, encoding)]
     elif known is None or not known.additive:
         return (Measure(kernel.FINGERPRINT, "hash", argument, filter_, port),)
+    elif known.totals == PAIR_TOTALS:
+        return tuple(Measure(kind, encoding, argument, filter_, port, parts) for kind, encoding, parts in _OF_PAIRS)
     elif known.totals == 0:
         kinds = []
     elif known.totals == 2:
@@ -147,31 +183,6 @@ def seen_by(keys: Iterable[str], calls: Iterable[tuple[str, str | None, str | No
     return seen
 
 
-class TotalsAt:
-    """The words of some measures at the chosen places, gathered once, when they are asked for."""
-
-    def __init__(self, words: Int64Array, places: Int64Array) -> None:
-        self._words, self._places = words, places
-        self._rows: Sequence[int] = range(len(words))
-        self._gathered: dict[int, Int64Array] = {}
-
-    def of(self, rows: Sequence[int]) -> TotalsAt:
-        """Only these words, numbered anew."""
-        part = TotalsAt(self._words, self._places)
-        part._rows, part._gathered = rows, self._gathered
-        return part
-
-    def __getitem__(self, word: int) -> Int64Array:
-        row = self._rows[word]
-        if row not in self._gathered:
-            self._gathered[row] = self._words[row][self._places]
-        return self._gathered[row]
-
-    def any(self, word: int) -> bool:
-        """Is the word other than 0 anywhere?"""
-        return bool(self._words[self._rows[word]].any())
-
-
 def value_of(function: str, type_: pa.DataType, argument: pa.DataType, kind: int, words: TotalsAt) -> pa.Array:
     """The aggregate's column from the totals of its measures: first the count, then those of its own (``kind``)."""
     if kind in (kernel.LEAST, kernel.MOST):
@@ -186,7 +197,7 @@ def _count(type_: pa.DataType, argument: pa.DataType, kind: int, words: TotalsAt
 def _sum(type_: pa.DataType, argument: pa.DataType, kind: int, words: TotalsAt) -> pa.Array:
     none = words[0] <= 0
     if kind == kernel.FLOAT:
-        return _array(_float_sum(words), none, type_)
+        return as_array(_float_sum(words), none, type_)
     return _integer_sum(words, none, type_, wide=kind == kernel.WIDE)
 
 
@@ -194,9 +205,9 @@ def _mean(type_: pa.DataType, argument: pa.DataType, kind: int, words: TotalsAt)
     none = words[0] <= 0
     divisor = np.where(none, 1, words[0]).astype(np.float64)
     if kind == kernel.FLOAT:
-        return _array(_float_mean(words, divisor), none, type_)
+        return as_array(_float_mean(words, divisor), none, type_)
     scale = 10.0**argument.scale if pa.types.is_decimal(argument) else 1.0
-    return _array(_integer_to_float(words, wide=kind == kernel.WIDE) / (divisor * scale), none, type_)
+    return as_array(_integer_to_float(words, wide=kind == kernel.WIDE) / (divisor * scale), none, type_)
 
 
 def _integer_sum(words: TotalsAt, none: BoolArray, type_: pa.DataType, *, wide: bool) -> pa.Array:
@@ -204,7 +215,7 @@ def _integer_sum(words: TotalsAt, none: BoolArray, type_: pa.DataType, *, wide: 
     if not pa.types.is_decimal(type_):
         if (high != low >> 63).any():
             raise _overflow("BIGINT", "Cast the argument to DECIMAL(38,0) or DOUBLE.")
-        return _array(low, none, type_)
+        return as_array(low, none, type_)
     if (wide and (words[3] != high >> 63).any()) or _exceeds(low, high, type_.precision):
         raise _overflow(f"DECIMAL({type_.precision},{type_.scale})", "Cast the argument to DOUBLE.")
     pairs = np.stack([low, high], axis=1)
@@ -239,27 +250,15 @@ def _spread(
     if words.any(7):  # NaN or an infinity among the values, or a square that no float holds
         spread = np.where(words[3] & ~kernel.SCALED, np.nan, np.where(words[7] != 0, np.inf, spread))
     empty = none | (count < 2) if sample else none
-    return _array(np.sqrt(spread) if root else spread, empty, type_)
+    return as_array(np.sqrt(spread) if root else spread, empty, type_)
 
 
 def _float_sum(words: TotalsAt) -> Float64Array:
-    return _with_special(words[1].view(np.float64), words)
+    return with_special(words[1].view(np.float64), words, 3)
 
 
 def _float_mean(words: TotalsAt, count: Float64Array) -> Float64Array:
-    return _with_special(words[1].view(np.float64) / count, words)
-
-
-def _with_special(total: Float64Array, words: TotalsAt) -> Float64Array:
-    """Sums that are scaled down as they are; NaN and the infinities, where the word that counts them has any."""
-    if not words.any(3):
-        return total
-    special = words[3]
-    with np.errstate(over="ignore"):
-        total = np.where(special & kernel.SCALED, total / kernel.DOWN, total)
-    nan, plus, minus = special >> 42, (special >> 21) & 0x1FFFFF, (special >> 1) & 0xFFFFF
-    infinite = np.where((nan > 0) | ((plus > 0) & (minus > 0)), np.nan, np.where(plus > 0, np.inf, -np.inf))
-    return np.where(special & ~kernel.SCALED, infinite, total)
+    return with_special(words[1].view(np.float64) / count, words, 3)
 
 
 def _integer_to_float(words: TotalsAt, *, wide: bool) -> Float64Array:
@@ -279,6 +278,7 @@ VALUES: dict[str, Callable[[pa.DataType, pa.DataType, int, TotalsAt], pa.Array]]
     "VAR_POP": partial(_spread, sample=False, root=False),
     "STDDEV_SAMP": partial(_spread, sample=True, root=True),
     "STDDEV_POP": partial(_spread, sample=False, root=True),
+    **PAIR_VALUES,
 }
 """The additive aggregates: from the types of result and argument, the kind of the last total, and the totals."""
 
@@ -289,7 +289,3 @@ def fingerprints(column: pa.Array) -> Int64Array:
         return identify([column], len(column)).low.view(np.int64)
     words = mix_all((to_words(column) ^ _SALT).view(np.uint64)).view(np.int64)
     return np.where(column.is_null().to_numpy(zero_copy_only=False), _NOTHING, words) if column.null_count else words
-
-
-def _array(values: np.ndarray, none: BoolArray, type_: pa.DataType) -> pa.Array:
-    return pa.array(values, mask=none if none.any() else None).cast(type_)

@@ -5,7 +5,8 @@ which is instantiated) with ``init``, ``merge`` and ``eval``, and perhaps ``inve
 
 The interface is Krämer's (11.5.7): init, merge and eval for anything given by commutative applications of a binary
 function. Python is called for every value, so such an aggregate is some hundred times slower than a built-in one; the
-vectorised form is called once a snapshot. NULLs are left out, and without any value the result is NULL.
+vectorised form is called once per snapshot. NULLs are left out, and without any value the result is NULL. Where it has
+several parameters a value is a STRUCT of them: init, merge and inverse take each by itself, a function an array for each.
 """
 
 from __future__ import annotations
@@ -31,15 +32,17 @@ class UserAggregate:
     type: pa.DataType
     path: str
     """Where it is found: travels in its place."""
-    init: Callable[[Any], Any] | None = None
-    merge: Callable[[Any, Any], Any] | None = None
+    init: Callable[..., Any] | None = None
+    merge: Callable[..., Any] | None = None
     eval: Callable[[Any], Any] | None = None
-    inverse: Callable[[Any, Any], Any] | None = None
+    inverse: Callable[..., Any] | None = None
     """Takes a value out of the state again; only ever called for a value that is in it and not the last one."""
-    vector: Callable[[pa.Array], Any] | None = None
+    vector: Callable[..., Any] | None = None
+    several: bool = False
+    """Has it more than one parameter? Then values are STRUCTs."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _load_with_code, (self.name, self.path, self.type, find_given(self.path))
+        return _load_with_code, (self.name, self.path, self.type, self.several, find_given(self.path))
 
     def column(self, results: Callable[[], list[Any]]) -> pa.Array:
         """The results as a column; what goes wrong in the user's code is told as such."""
@@ -55,25 +58,35 @@ class UserAggregate:
     def evaluate(self, lists: pa.Array) -> list[Any]:
         """The result for each list of values; NULL lists have none."""
         if self.vector is not None:
-            return [None if values is None else _plain(self.vector(values)) for values in _arrays(lists)]
+            of = [None if values is None else self._columns(values) for values in _arrays(lists)]
+            return [None if columns is None else _plain(self.vector(*columns)) for columns in of]
         assert self.init is not None
         assert self.merge is not None
         assert self.eval is not None
         results: list[Any] = []
-        for values in lists.to_pylist():
+        for column in _arrays(lists):
+            values = [] if column is None else self._arguments(column)
             if not values:
                 results.append(None)
                 continue
-            state = self.init(values[0])
+            state = self.init(*values[0])
             for value in values[1:]:
-                state = self.merge(state, value)
+                state = self.merge(state, *value)
             results.append(self.eval(state))
         return results
+
+    def _columns(self, values: pa.Array) -> list[pa.Array]:
+        """An array for each parameter."""
+        return values.flatten() if self.several else [values]
+
+    def _arguments(self, values: pa.Array) -> list[tuple[Any, ...]]:
+        """The arguments of each value."""
+        return list(zip(*(column.to_pylist() for column in self._columns(values)), strict=True))
 
     def follow(self, low: Int64Array, high: Int64Array, weight: Int64Array, values: pa.Array, count: int) -> list[Any]:
         """As ``evaluate``, from ranges of snapshots: from one to the next only what changes is merged or taken out."""
         assert self.eval is not None
-        plain, weights = values.to_pylist(), weight.tolist()
+        plain, weights = self._arguments(values), weight.tolist()
         enters, leaves = np.argsort(low, kind="stable"), np.argsort(high, kind="stable")
         entering = np.searchsorted(low[enters], np.arange(count), side="right").tolist()
         leaving = np.searchsorted(high[leaves], np.arange(count), side="right").tolist()
@@ -92,38 +105,38 @@ class UserAggregate:
             results.append(self.eval(state) if held else None)
         return results
 
-    def _without(self, state: Any, values: list[Any]) -> Any:
+    def _without(self, state: Any, values: list[tuple[Any, ...]]) -> Any:
         assert self.inverse is not None
         for value in values:
-            state = self.inverse(state, value)
+            state = self.inverse(state, *value)
         return state
 
-    def _with(self, state: Any, value: Any, copies: int, *, empty: bool) -> Any:
+    def _with(self, state: Any, value: tuple[Any, ...], copies: int, *, empty: bool) -> Any:
         assert self.init is not None
         assert self.merge is not None
         if empty:
-            state, copies = self.init(value), copies - 1
+            state, copies = self.init(*value), copies - 1
         for _ in range(copies):
-            state = self.merge(state, value)
+            state = self.merge(state, *value)
         return state
 
 
-def _load_with_code(name: str, path: str, type_: pa.DataType, code: Any) -> UserAggregate:
+def _load_with_code(name: str, path: str, type_: pa.DataType, several: bool, code: Any) -> UserAggregate:
     if code is not None:
         receive(path, code)
-    return load_aggregate(name, path, type_)
+    return load_aggregate(name, path, type_, several=several)
 
 
-def load_aggregate(name: str, path: str, type_: pa.DataType) -> UserAggregate:
+def load_aggregate(name: str, path: str, type_: pa.DataType, *, several: bool = False) -> UserAggregate:
     """The aggregate that ``module:attribute`` names, under the name and with the result type that SQL gives it."""
     found = import_path(path)
     if isinstance(found, type):
         found = _made(found, path)
     steps = {step: getattr(found, step, None) for step in ("init", "merge", "eval", "inverse")}
     if all(callable(steps[step]) for step in ("init", "merge", "eval")):
-        return UserAggregate(name=name, type=type_, path=path, **steps)
+        return UserAggregate(name=name, type=type_, path=path, several=several, **steps)
     if callable(found):
-        return UserAggregate(name=name, type=type_, path=path, vector=found)
+        return UserAggregate(name=name, type=type_, path=path, several=several, vector=found)
     raise HeadwaterError(
         "UNKNOWN_FUNCTION_PATH",
         f'"{path}" is no aggregate function',

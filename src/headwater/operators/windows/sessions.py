@@ -87,7 +87,7 @@ class OpenSessions(State):
 
     @classmethod
     def hand_over(cls, old: Sequence[Self], new: Sequence[Self], route: Route) -> None:
-        """Numbers are given a shard, so that every session gets a new one; its rows go where its partition goes."""
+        """Numbers are given per shard, so that every session gets a new one; its rows go where its partition goes."""
         for sessions in old:
             key, (offsets, columns, _) = sessions.table.live()
             for shard, chosen in rows_by_shard(route(Columns({"low": key.low}))):

@@ -61,7 +61,7 @@ class Estimate(NamedTuple):
     horizon: float
     """How many instants the query may run: what never ends is judged by it."""
     arrivals: float
-    """Elements an instant of the sources below: how often there is something to do."""
+    """Elements per instant of the sources below: how often there is something to do."""
     state: State = STATELESS
     cost: float = 0.0
     """Nanoseconds of one core for one instant of application time, without the nodes below."""

@@ -238,6 +238,25 @@ def top(plan: n.TopK, below: Estimate) -> Estimate:
     return above((below,), stream, columns, cost=cost, state=state, churn=SHOWN_OPEN, final=False)
 
 
+def frames(plan: n.Frames, below: Estimate) -> Estimate:
+    """Ours: each row for its instant, once; as many rows of every partition are kept as the longest frame has."""
+    chronons, cost = instants_of(below)
+    partitions = below.values(plan.partition)
+    longest = max(1, *(call.reach for call in plan.calls))
+    keys = [below.columns[k] for k in plan.partition]
+    rows = of.row_window(chronons, longest, partitions, 1).alive
+    read = sum(below.columns[name].bytes for name in plan.names()[0])
+    size = read + resources.QUEUE_BYTES
+    running = sum(call.first == INFINITY for call in plan.calls)
+    groups = below.present(plan.partition) if running else 0.0
+    state = State(rows + groups, rows * size + groups * (resources.key_bytes(keys) + 16.0 * running))
+    each = _queued(below, keys) + resources.TOTAL * len(plan.calls)
+    cost += chronons.rate * below.churn * each * resources.far(state.rows)
+    columns = {**below.columns, **{call.output: output_column(call.type) for call in plan.calls}}
+    stream = of.instants(chronons)
+    return above((below,), stream, columns, cost=cost, state=state, churn=1.0, final=True)
+
+
 def session_window(plan: n.SessionWindow, below: Estimate) -> Estimate:
     """Ours: a row waits until its session ends, and is then valid for ever."""
     chronons, cost = instants_of(below)

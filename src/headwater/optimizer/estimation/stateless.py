@@ -164,6 +164,23 @@ def _computed(scalar: Expression, columns: Mapping[str, Column]) -> Column:
     return Column(distinct, nulls, of_type.bytes, bounded, of_type.is_word)
 
 
+_ITEMS = 3.0
+"""How many items an array has, where nobody knows."""
+
+
+def unnested(plan: n.Unnest, below: Estimate) -> Estimate:
+    """Ours: so many copies of each row; as many values of items as an item's type has."""
+    stream = of.filtered(below.stream, _ITEMS)  # kept more than once
+    columns = {name: c for name, c in below.columns.items() if name != plan.array}
+    columns[plan.item] = output_column(plan.schema.field(plan.item).type)
+    if plan.place is not None:
+        columns[plan.place] = output_column(pa.int64(), _ITEMS)
+    cost = resources.split_cost(below.changes, stream.rate * below.churn)
+    signed = None if below.signed is None else below.signed * _ITEMS
+    together, ahead = below.together * _ITEMS, below.ahead * _ITEMS
+    return above((below,), stream, columns, cost=cost, together=together, ahead=ahead, signed=signed)
+
+
 def united(plan: n.Union, *inputs: Estimate) -> Estimate:
     """The values of one side are taken to be among those of the others (as Golab does for joins, 5.3.1)."""
     stream = of.united(*(i.stream for i in inputs))

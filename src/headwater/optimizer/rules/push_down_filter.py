@@ -17,8 +17,9 @@ from headwater.optimizer.scalars import filtered, split_by
     Filter,
     law="σ_p(op(S1, …, Sn)) ≐ op(σ_p(S1), …, σ_p(Sn)), σ_p(μ_f(S)) ≐ μ_f(σ_{p∘f}(S))",
     condition="op is ∪, −, ∩, ∪max, δ, ω, hop, Γ, ς, ζ, a sample, a stamp, Istream or Dstream, and p reads columns that the "
-    "inputs have; over γ, top, ROWS and session windows only what they group by; over μ_f no result of a user's "
-    "function, which would run twice; over −, ∩, ∪max p cannot fail for rows that the other input drops",
+    "inputs have; over υ those of the row, not the item; over γ, top, ROWS and session windows only what they group by; "
+    "over μ_f no result of a user's function, which would run twice; over −, ∩, ∪max, υ p cannot fail for rows that are "
+    "dropped there",
     source="Krämer 10.3.1, 10.3.2 (checked), 10.5, 10.8, 17.1, lemma 12.1; for top, hop, session windows, Γ, samples, "
     "stamps, Istream, Dstream: ours",
 )

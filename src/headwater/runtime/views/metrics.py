@@ -111,7 +111,7 @@ class Metrics:
         return report
 
     def rate(self, *, stream: str | None = None, query: str | None = None, seconds: float = _LATELY) -> float:
-        """Rows a second lately: those that came in, over all streams or of one; or those that a query answered."""
+        """Rows per second lately: those that came in, over all streams or of one; or those that a query answered."""
 
         def rows(tick: TickReport) -> int:
             if query is not None:
