@@ -93,15 +93,20 @@ def bring(folder: Path, step: int, streams: Iterable[str] = FILES) -> None:
         hidden.rename(path)
 
 
-def open_market(folder: Path, *, queries: Mapping[str, str] = QUERIES, **options: Any) -> hw.Engine:
-    """An engine with the streams declared and the queries started together, answers in files."""
+def open_market(
+    folder: Path, *, queries: Mapping[str, str] = QUERIES, together: float = 0, **options: Any
+) -> hw.Engine:
+    """An engine with the streams declared and the queries started together, answers in files.
+
+    ``together``: seconds whose answers go out together.
+    """
     for name in FILES:
         (folder / name).mkdir(parents=True, exist_ok=True)
     engine = hw.connect(**{"runner": "inprocess", "shards": 2, "checkpoint": folder / "checkpoint", **options})
     engine.sql(STREAMS.format(folder=folder))
     with engine.held():
         for name, sql in queries.items():
-            engine.sql(sql, name=name).start(hw.sinks.parquet(folder / "answers" / name))
+            engine.sql(sql, name=name).start(hw.sinks.parquet(folder / "answers" / name, every=together))
     return engine
 
 
