@@ -183,7 +183,7 @@ class FromClause:
             number, values, predicate = self._about_one_side(condition, scope, sides, kind)
             sides[number] = values.attached(sides[number])
             conditions.append(predicate)
-        return join(*sides, kind, conditions, self.names)
+        return join(sides[0], sides[1], kind, conditions, self.names)
 
     def _about_one_side(
         self, condition: exp.Expr, scope: Scope, sides: Sequence[Relation], kind: JoinKind
