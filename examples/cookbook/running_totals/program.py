@@ -10,7 +10,7 @@ with hw.connect(runner="inprocess") as engine:
     run = engine.sql("""
         SELECT account, euro, ts,
           SUM(euro) OVER (PARTITION BY account ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS balance,
-          SUM(euro) OVER (PARTITION BY account ORDER BY ts RANGE BETWEEN INTERVAL 1 HOUR PRECEDING AND CURRENT ROW) AS lately,
+          SUM(euro) OVER (PARTITION BY account ORDER BY ts RANGE BETWEEN INTERVAL 1 HOUR PRECEDING AND CURRENT ROW) AS paid,
           LAG(euro) OVER (PARTITION BY account ORDER BY ts) AS before
         FROM payment
     """).start()
