@@ -20,7 +20,7 @@ from headwater.errors import HeadwaterError, SqlError
 from headwater.expressions.aggregates import BY_SQL_NAME
 from headwater.language.parsing.json_parsing import json_call
 from headwater.language.parsing.syntax import Duration
-from headwater.language.text import error_at
+from headwater.language.text import error_at, quoted_name_hint
 
 _NUMBER_AND_UNIT = re.compile(r"\s*([-+]?[\d.]+)\s+([A-Za-z]+)\s*")
 _AFTER_A_LENGTH = frozenset({"SLIDE", "INTERNAL"})
@@ -71,7 +71,9 @@ class BaseParser(Spark.Parser):
 
     def expected(self, what: str) -> SqlError:
         found = f'"{self._curr.text}"' if self._curr else "the end of the statement"
-        return self.error("SYNTAX", f"expected {what}, found {found}")
+        quoted = self._curr and self._curr.token_type == TokenType.STRING and self.sql[self._curr.start] == '"'
+        hint = quoted_name_hint(self._curr.text) if quoted else ""
+        return self.error("SYNTAX", f"expected {what}, found {found}", hint=hint)
 
     # -- expressions ------------------------------------------------------------------------------------------------
 
