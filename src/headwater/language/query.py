@@ -9,12 +9,13 @@ from typing import NamedTuple
 from attrs import evolve
 from sqlglot import exp
 
-from headwater.algebra.nodes import Distinct
+from headwater.algebra.nodes import Distinct, Plan
 from headwater.algebra.properties import row_times
 from headwater.language import system_views
 from headwater.language.catalog import Catalog, Derived, Kind, Stream, UnboundedWindow
 from headwater.language.expressions import ExpressionBinder
 from headwater.language.notices import Notice
+from headwater.language.one_instant import BareItem, one_instant
 from headwater.language.relations.from_items import Environment, Output, names_given
 from headwater.language.relations.joins import conjuncts, equal_sides, filtered
 from headwater.language.relations.lasting_rows import repeated
@@ -86,10 +87,20 @@ class QueryBinder(OfText):
         self.notices: list[Notice] = []
         self.uses: set[str] = set()
         self.unbounded: list[UnboundedWindow] = []
+        self.bare: list[BareItem] = []
+        self.meant: set[str] = set()
         self._ctes: list[dict[str, _Cte]] = []
         known = catalog.get, catalog.keys
-        self._environment = Environment(text, self._lookup, self.bind, self.unbounded, self.notices, *known)
+        collected = self.unbounded, self.notices, self.bare, self.meant
+        self._environment = Environment(text, self._lookup, self.bind, *collected, *known)
         self._nested = NestedQueries(self._environment, self.bind, self._block, self._defining)
+
+    def instant_notices(self, plan: Plan) -> list[Notice]:
+        """What to know of rows that live one instant; of a stream that is a query it was said when that was defined."""
+        used = (self.catalog.get(name) for name in self.uses)
+        told = {node for entry in used if isinstance(entry, Derived) for node in entry.plan.walk()}
+        time = self._environment.time_column
+        return one_instant(plan, self.bare, time_column=time, meant=self.meant, known=told.__contains__)
 
     def bind(self, node: exp.Expr, correlation: Correlation | None = None) -> Output:
         """The plan of a query; its columns have the names that the user sees.
@@ -123,7 +134,8 @@ class QueryBinder(OfText):
         try:
             with_ = node.args.get("with_")
             if with_ is not None and with_.args.get("recursive"):
-                raise self.error(with_, "UNSUPPORTED", "WITH RECURSIVE is not supported")
+                hint = "Write out as many levels as there can be: WITH one AS (…), two AS (SELECT … FROM one JOIN …) …"
+                raise self.error(with_, "UNSUPPORTED", "WITH RECURSIVE is not supported", hint=hint)
             for cte in with_.expressions if with_ is not None else ():
                 self._define(cte)
             yield
