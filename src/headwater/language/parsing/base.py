@@ -39,6 +39,12 @@ def check_extensible(module: ModuleType) -> None:
 check_extensible(parser)
 
 
+def _is_list(arguments: list[exp.Expr]) -> bool:
+    """Is it one array, written out?"""
+    first = arguments[0] if len(arguments) == 1 else None
+    return isinstance(first, exp.Array) or (isinstance(first, exp.Anonymous) and first.name.upper() == "ARRAY")
+
+
 class BaseParser(Spark.Parser):
     """What all parts of our parser use: errors with their place, names, lengths of time, calls of functions."""
 
@@ -81,6 +87,8 @@ class BaseParser(Spark.Parser):
         if isinstance(inner, exp.Func) and called and "name" not in inner.meta:
             inner.meta["name"] = token.text
             inner.update_positions(token)
+        if isinstance(result, exp.Anonymous) and result.name.upper() == "SOME" and _is_list(result.expressions):
+            return exp.Any(this=exp.Tuple(expressions=result.expressions[0].expressions))  # no aggregate of a condition
         return result
 
     # -- names and places -------------------------------------------------------------------------------------------
