@@ -16,6 +16,8 @@ from headwater.operators.aggregates.aggregate import AggregateOperator, Call
 from headwater.operators.base import Operator
 from headwater.operators.joins.join import JoinOperator
 from headwater.operators.sweeps.count_sweep import CountSweepOperator
+from headwater.operators.windows.frame_values import FrameCall
+from headwater.operators.windows.frames import FramesOperator
 from headwater.operators.windows.row_window import RowWindowOperator
 
 BID = Schema.of(auction="BIGINT", price="DOUBLE")
@@ -26,6 +28,11 @@ ROWS = 10
 _COUNT = Call("COUNT", "n", pa.int64())
 _SUM = Call("SUM", "total", pa.float64(), "price")
 _MAX = Call("MAX", "highest", pa.float64(), "price")
+_FRAMES = (
+    FrameCall("SUM", "total", pa.float64(), "price"),
+    FrameCall("AVG", "mean", pa.float64(), "price", first=ROWS - 1),
+    FrameCall("LAST_VALUE", "before", pa.float64(), "price", first=1, last=1),
+)
 
 Tick = tuple[tuple[Delta, ...], tuple[int, ...]]
 
@@ -38,8 +45,8 @@ class Case:
     make: Callable[[], Operator]
     streams: tuple[str, ...]
     sql: str | None
-    expected: float
-    """M rows/s that a throw-away prototype reached on one core."""
+    expected: float | None = None
+    """M rows/s that a throw-away prototype reached on one core, where there was one."""
 
 
 _ENDS = f"""
@@ -84,6 +91,10 @@ FROM bid b JOIN auction a ON b.auction = a.auction AND b.ts < a.ts + {WINDOW} AN
 _LAST_ROWS = f"""
 SELECT auction, price, ts, lead(ts, {ROWS}) OVER (PARTITION BY auction ORDER BY ts, price) FROM bid"""
 
+_OVER = f"""
+SELECT auction, price, ts, sum(price) OVER (w ROWS UNBOUNDED PRECEDING), avg(price) OVER (w ROWS {ROWS - 1} PRECEDING),
+       lag(price) OVER w FROM bid WINDOW w AS (PARTITION BY auction ORDER BY ts, price)"""
+
 CASES = (
     Case(
         "COUNT + SUM per key, strong",
@@ -121,6 +132,18 @@ CASES = (
         ("chronon",),
         _LAST_ROWS,
         7.8,
+    ),
+    Case(
+        f"OVER: running SUM, AVG of {ROWS} rows, LAG",
+        lambda: FramesOperator(BID, _FRAMES, ["auction"], speculative=False),
+        ("chronon",),
+        _OVER,
+    ),
+    Case(
+        f"OVER: running SUM, AVG of {ROWS} rows, LAG, speculative",
+        lambda: FramesOperator(BID, _FRAMES, ["auction"], speculative=True),
+        ("chronon",),
+        None,
     ),
 )
 

@@ -68,7 +68,7 @@ def run(rows: int = 1_000_000, tick: int = 100_000) -> Table:
             f"{out:,}",
             "cannot" if theirs is None else f"{theirs:.1f}",
             "" if theirs is None else f"{ours / theirs:.1f}x",
-            f"{case.expected:.1f}",
-            f"{100 * ours / case.expected:.0f} %",
+            "" if case.expected is None else f"{case.expected:.1f}",
+            "" if case.expected is None else f"{100 * ours / case.expected:.0f} %",
         )
     return table

@@ -26,7 +26,9 @@ from typing import Any
 
 FOLDER = Path(__file__).resolve().parents[1] / "examples" / "cookbook"
 JOBS = sorted(path.parent.name for path in FOLDER.glob("*/query.sql"))
-ON_SPARK = sorted(job for job in JOBS if re.search("pyspark|MASTER", (FOLDER / job / "program.py").read_text()))
+ON_SPARK = sorted(
+    job for job in JOBS if re.search(r"pyspark|MASTER|to_spark", (FOLDER / job / "program.py").read_text())
+)
 """Those whose programs are about Spark."""
 
 Row = dict[str, Any]

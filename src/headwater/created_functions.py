@@ -45,7 +45,8 @@ class CreatesFunctions:
             How SQL calls it.
         function
             A scalar one gets an Arrow array for each parameter and gives one of the same length. An aggregate is a class
-            (or an object) with ``init``, ``merge``, ``eval`` and perhaps ``inverse``, or a function of one Arrow array.
+            (or an object) with ``init``, ``merge``, ``eval`` and perhaps ``inverse``, or a function of an Arrow array for
+            each parameter.
         parameters
             Their types by name, in order, as Arrow or SQL types.
         returns

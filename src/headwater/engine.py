@@ -242,11 +242,11 @@ class Engine(CreatesFunctions):
         with self._lock:
             run = self._runs.start(query, sink, self._statements.catalog, name)
         self._loop.start()
-        show_notices(notice for notice in run.notices if notice not in self._told)
-        self._told |= set(run.notices)
         self._statements.started.add(query.defined_by)
         if not query.plan.streams:  # its answer needs no rows: it is there when this returns
             self._loop.settle()
+        show_notices(notice for notice in run.notices if notice not in self._told)
+        self._told |= set(run.notices)
         return run
 
     def drop(self, name: str) -> None:

@@ -19,7 +19,7 @@ from headwater.model.schema import Schema
 from headwater.public import public_methods
 from headwater.result import Result, Text
 from headwater.runtime.views.amounts import moment
-from headwater.runtime.views.progress import QueryProgress, query_progress
+from headwater.runtime.views.progress import QueryProgress, moment_text, query_progress
 from headwater.settings import Settings
 from headwater.sinks.base import Sink
 
@@ -211,5 +211,5 @@ class Run:
             told = self.progress
         except (HeadwaterError, KeyError):  # nothing is known of it any more
             return f"<Run {self.name}: stopped>"
-        final = "nothing is final yet" if told.frontier is None else f"final before {told.frontier}"
+        final = "nothing is final yet" if told.frontier is None else f"final before {moment_text(told.frontier)}"
         return f"<Run {self.name}: {'running' if self.running else 'stopped'}, {told.rows_out:,} rows, {final}>"

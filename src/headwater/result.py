@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -11,6 +12,8 @@ import pyarrow as pa
 from headwater.errors import InputError
 from headwater.expressions.spark_values import quoted
 from headwater.model.python_values import python_values
+from headwater.model.schema import END, START
+from headwater.model.time import moment_text
 from headwater.model.types import sql_name
 from headwater.public import public_methods
 
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 10
 _CELL = 40
+_INSTANTS = (START, END, "_new_end")
 
 
 @public_methods
@@ -114,7 +118,8 @@ class Result:
     def _cells(self) -> tuple[list[str], list[list[str]], list[bool]]:
         """The names, the first rows as texts, and which columns are numbers."""
         first = self._table.slice(0, _SHOWN)
-        columns = [[_shown(value) for value in python_values(column)] for column in first.columns]
+        named = zip(first.column_names, first.columns, strict=True)
+        columns = [[_shown(value, name) for value in python_values(column)] for name, column in named]
         numeric = [pa.types.is_integer(f.type) or pa.types.is_floating(f.type) for f in first.schema]
         return list(first.column_names), [list(row) for row in zip(*columns, strict=True)], numeric
 
@@ -194,7 +199,9 @@ def _spark_type(type_: pa.DataType) -> str:
     return "VOID" if pa.types.is_null(type_) else sql_name(type_)
 
 
-def _shown(value: object) -> str:
+def _shown(value: object, column: str) -> str:
+    if isinstance(value, datetime) and column in _INSTANTS:
+        return moment_text(value)
     text = "NULL" if value is None else str(value).replace("\n", "⏎")
     return text if len(text) <= _CELL else f"{text[: _CELL - 1]}…"
 

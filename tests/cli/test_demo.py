@@ -15,8 +15,8 @@ import pytest
 from rich.console import Console
 
 import headwater as hw
-from headwater.cli.demo import demo_script
-from headwater.cli.demo_screen import Screen
+from headwater.cli.demo import demo_script, queries_of
+from headwater.cli.demo_screen import Screen, _cell, waiting
 from headwater.language.binder import bind_script
 from headwater.language.catalog import Stream
 from headwater.language.consistency import MIDDLE
@@ -75,6 +75,33 @@ def test_every_query_has_a_table_that_fits_the_terminal(width: int, height: int)
     for name in QUERIES:
         assert f"─ {name} " in text
     assert "─ 0 rows now" not in text
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (160, 50), (240, 60)])
+def test_while_it_waits_it_shows_the_queries(width: int, height: int):
+    queries = queries_of(demo_script(1000, datetime.now(UTC)))
+    assert tuple(queries) == QUERIES
+    console = Console(width=width, height=height, record=True, file=open(os.devnull, "w"))  # noqa: SIM115
+    console.print(waiting(queries, "Spark starts: 3 s so far", width, height))
+    text = console.export_text()
+    assert len(text.splitlines()) <= height
+    assert text.startswith("Spark starts: 3 s so far")
+    assert all(f"─ {name} " in text for name in QUERIES)
+    assert "SELECT auction, COUNT(*) AS bids" in text
+
+
+def test_numbers_that_tell_things_apart_are_no_amounts():
+    with hw.connect(runner="inprocess") as engine:
+        queries = engine.script(finite(rows_per_tick=4000)).queries
+        with engine.held():
+            runs = [query.start(hw.sinks.memory(keep="1 second")) for query in queries]
+        engine.run_to_end(end_streams=False)
+        console = Console(width=240, height=60, record=True, file=open(os.devnull, "w"))  # noqa: SIM115
+        console.print(Screen(engine, runs).tables(240, 60, 7))
+        text = console.export_text()
+        auctions = {row["auction"] for run in runs if run.name == "activity" for row in run.snapshot().rows()}
+    assert any(str(auction) in text for auction in auctions)
+    assert (_cell("auction", 12_345), _cell("price", 12_345)) == ("12345", "12,345")
 
 
 def test_rows_that_come_too_late_are_kept_apart():

@@ -120,7 +120,7 @@ progress
   CAN_BLOCK: stream "b" can block the query for ever: no bound says how far it lags "c"
 now
   a: frontier 8, set by DISORDER 2, newest row 10
-  b: frontier the beginning, no row yet, becomes 6 at 1000000 by LAGS a BY AT MOST 4
+  b: frontier the beginning, no row yet, becomes 6 at 1970-01-01 00:00:01 by LAGS a BY AT MOST 4
   c: frontier 4, set by TRANSITIVE bounds from a, no row yet
   held back by b"""
 

@@ -21,18 +21,24 @@ TOGETHER = {name: QUERIES[name] for name in ("busy", "bidders", "large", "early"
 """Final rows, rows for a Delta table, rows that need no state, a changelog."""
 
 
-def sink_of(name: str, folder: Path, every: float, **options: Any) -> Sink:
-    make = hw.sinks.delta if name == "bidders" else hw.sinks.json if name == "large" else hw.sinks.parquet
-    return make(folder / "answers" / name, every=every, **options)
+def sink_of(name: str, folder: Path, every: float, compact: int) -> Sink:
+    place = folder / "answers" / name
+    if name == "large":
+        return hw.sinks.json(place, every=every)
+    if name == "bidders":
+        return hw.sinks.delta(place, every=every, compact=compact)
+    sink = hw.sinks.parquet(place, every=every, compact=compact)
+    sink.grace = 0.0
+    return sink
 
 
-def run_together(folder: Path, *, every: float = 2, steps: int = STEPS, **options: Any) -> None:
+def run_together(folder: Path, *, every: float = 2, steps: int = STEPS, compact: int = 0) -> None:
     """A step a second; what a crash left half done comes first. A second of the clock is a tick, two are a delivery."""
     with patch.object(parts, "INLINE_BYTES", 64):  # so that answers also wait as files
-        _run_together(folder, every, steps, options)
+        _run_together(folder, every, steps, compact)
 
 
-def _run_together(folder: Path, every: float, steps: int, options: dict[str, Any]) -> None:
+def _run_together(folder: Path, every: float, steps: int, compact: int) -> None:
     for name in FILES:
         (folder / name).mkdir(parents=True, exist_ok=True)
     for step in range(steps):
@@ -45,7 +51,7 @@ def _run_together(folder: Path, every: float, steps: int, options: dict[str, Any
         engine.sql(STREAMS.format(folder=folder))
         with engine.held():
             for name, sql in TOGETHER.items():
-                engine.sql(sql, name=name).start(sink_of(name, folder, every, **options))
+                engine.sql(sql, name=name).start(sink_of(name, folder, every, compact))
         engine._inputs.drain()
         for step in range(steps):
             if not place(folder, "bid", step).exists():
@@ -58,7 +64,7 @@ def _run_together(folder: Path, every: float, steps: int, options: dict[str, Any
 
 def run_together_part_by_part(folder: Path, **options: Any) -> None:
     """The same, and a crash may come before any file of an answer is put in its place or taken away."""
-    move, delete = Folder.move, Folder.delete
+    move, delete, replace = Folder.move, Folder.delete, Folder.replace
 
     def moved(self: Folder, old: str, new: str) -> None:
         points.passed("between two files")
@@ -68,7 +74,11 @@ def run_together_part_by_part(folder: Path, **options: Any) -> None:
         points.passed("between two files")
         delete(self, name)
 
-    Folder.move, Folder.delete = moved, deleted
+    def replaced(self: Folder, name: str, data: Any, **options: Any) -> None:
+        points.passed("between two files")
+        replace(self, name, data, **options)
+
+    Folder.move, Folder.delete, Folder.replace = moved, deleted, replaced
     run_together(folder, **options)
 
 

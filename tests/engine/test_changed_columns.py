@@ -88,7 +88,7 @@ def test_another_time_is_refused(time: str, told: str, tmp_path: Path):
     with hw.connect(runner="inprocess", shards=2, checkpoint=tmp_path / "checkpoint") as engine:
         engine.sql(f"CREATE STREAM s ({columns}) ORDERED BY {time}")
         query = QUERIES["counted"]
-        query = re.sub(r"RANGE (\d+)", r"RANGE \1 DAYS", query) if "DAYS" in time else query
+        query = re.sub(r"RANGE (\d+)", r"RANGE \1 MICROSECONDS", query) if "DAYS" in time else query
         with pytest.raises(InputError, match="STREAM_CHANGED") as caught:
             engine.sql(query, name="counted").start(hw.sinks.noop())
     assert caught.value.detail == f'It was told by "at", a number, and is told by {told} now.'

@@ -109,3 +109,37 @@ def test_a_class_that_wants_arguments_is_told_as_such(engine: hw.Engine):
         assert told.value.code == "UNKNOWN_FUNCTION_PATH"
         assert "factor" in told.value.detail
         assert "called without arguments" in told.value.hint
+
+
+def test_an_aggregate_of_several_arguments_given_as_an_object():
+    class Vwap:
+        def init(self, price, volume):
+            return price * volume, volume
+
+        def merge(self, state, price, volume):
+            return state[0] + price * volume, state[1] + volume
+
+        def inverse(self, state, price, volume):
+            return state[0] - price * volume, state[1] - volume
+
+        def eval(self, state):
+            return state[0] / state[1]
+
+    def vwap(prices, volumes):
+        return pc.sum(pc.multiply(prices, volumes)).as_py() / pc.sum(volumes).as_py()
+
+    types = {"price": "DOUBLE", "volume": "DOUBLE"}
+    engine = hw.connect(runner="inprocess")
+    try:
+        engine.create_function("vwap", Vwap, types, "DOUBLE")
+        engine.create_function("vwap_of", vwap, types, "DOUBLE", aggregate=True)
+        engine.sql("CREATE STREAM trade (item STRING, price DOUBLE, volume INT, at INT) ORDERED BY at")
+        query = "SELECT vwap(price, volume) AS a, vwap_of(DISTINCT price, volume) AS b FROM trade WINDOW(RANGE 3)"
+        run = engine.sql(query).start()
+        trades = [("a", 10.0, 1, 1), ("b", 20.0, 3, 2), ("b", 20.0, 3, 2), ("c", None, 5, 2), ("d", 6.0, 2, 4)]
+        names = ("item", "price", "volume", "at")
+        engine.push("trade", [dict(zip(names, trade, strict=True)) for trade in trades], frontier=9)
+        assert run.snapshot(at=2).rows() == [{"a": 130 / 7, "b": 70 / 4}]
+        assert run.snapshot(at=4).rows() == [{"a": 132 / 8, "b": 72 / 5}]
+    finally:
+        engine.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -203,6 +203,6 @@ def test_what_a_closed_engine_ran_tells_what_was_known_last():
     with hw.connect(runner="inprocess") as engine:
         engine.sql("CREATE STREAM r (x INT, at TIMESTAMP) ORDERED BY at DISORDER 2 SECONDS")
         run = engine.sql("SELECT x FROM r").start()
-        engine.push("r", [(1, 10_000_000)])
+        engine.push("r", [(1, datetime(1970, 1, 1, 0, 0, 10))])
     assert run.lag == run.progress.lag == timedelta(seconds=2)
     assert run.snapshot().rows() == []

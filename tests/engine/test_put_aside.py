@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +47,8 @@ def test_they_can_be_described_and_have_the_time_of_their_stream():
             *("source", "line", "reason", "row")
         ]
         run = engine.sql("SELECT x FROM s_late").start()
-        engine.push("s", [{"ts": 5_000_000, "x": 1}])
-        engine.push("s", [{"ts": 1_000_000, "x": 2}])
+        engine.push("s", [{"ts": datetime(1970, 1, 1, 0, 0, 5), "x": 1}])
+        engine.push("s", [{"ts": datetime(1970, 1, 1, 0, 0, 1), "x": 2}])
         engine.run_to_end()
         ((x, start, _),) = history(run)
         assert (x, start.second) == (2, 4)

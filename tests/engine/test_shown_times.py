@@ -1,8 +1,10 @@
-"""Times beyond the years that Python knows are shown all the same, wherever times are shown."""
+"""Times as people read them, wherever they are shown; also those beyond the years that Python knows."""
 
 from __future__ import annotations
 
 import io
+import re
+from datetime import datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -79,3 +81,30 @@ def test_a_constant_beyond_the_years_of_python_is_computed():
         engine.push("s", [{"x": 1, "t": 1}])
         engine.run_to_end()
         assert [row["at"] for row in run.history().rows()] == ["10000-01-10 23:59:59.000000"]
+
+
+def test_the_last_instant_of_a_second_is_told_by_the_next_second(capsys: pytest.CaptureFixture[str]):
+    """SLIDE shows a window at the last microsecond of a slide; data stay exact."""
+    with hw.connect(runner="inprocess") as engine:
+        engine.sql("CREATE STREAM bid (item INT, ts TIMESTAMP) ORDERED BY ts DISORDER 2 SECONDS LATE ROWS ERROR")
+        query = engine.sql("SELECT MAX(item) AS n FROM bid [RANGE 5 SECONDS SLIDE 5 SECONDS]")
+        run = query.start()
+        query.start(hw.sinks.console())
+        query.start(hw.sinks.console(form="lines"))
+        noon = datetime(2026, 1, 1, 12)
+        engine.push("bid", [{"item": i, "ts": noon + timedelta(seconds=i)} for i in range(20)])
+        assert "12:00:05 -1µs" in repr(run.history())
+        assert "12:00:05 -1µs" in run.history()._repr_html_()
+        assert min(r["_start"] for r in run.history().rows()) == noon + timedelta(seconds=5) - timedelta(microseconds=1)
+        assert "final before 2026-01-01 12:00:20 -1µs" in repr(run)
+        printed = capsys.readouterr().out
+        assert "[2026-01-01 12:00:05 -1µs, 2026-01-01 12:00:10 -1µs)" in printed
+        assert printed.count("final before 2026-01-01 12:00:20 -1µs") == 2
+        shown = [engine.sql(f"SHOW {what}") for what in ("QUERIES", "STREAMS", "HEARTBEATS")]
+        shown += [str(engine.progress()), str(run.progress), engine.sql("EXPLAIN HEARTBEAT query")]
+        with pytest.raises(hw.StreamError, match="it comes too late, at 2026-01-01 12:00:00") as late:
+            engine.push("bid", [{"item": 1, "ts": noon}])
+        assert "Everything before 2026-01-01 12:00:17 is final" in str(late.value)
+        for text in (*shown, str(late.value)):
+            assert not re.search(r"\d{12}", text), text
+            assert not re.search(r"\.999(999)?\b", text), text

@@ -190,6 +190,20 @@ def test_killed_between_two_files(count: int, tmp_path: Path, undisturbed: dict[
     check_together(tmp_path, undisturbed)
 
 
+def run_compacting(folder: Path) -> None:
+    """Every tick is delivered by itself, and small files become one all the time."""
+    run_together_part_by_part(folder, every=0, compact=2)
+
+
+@pytest.mark.parametrize("count", [1, 4, 9, 14, 19, 23, 27, 31, 38, 45])
+def test_killed_while_files_become_fewer(count: int, tmp_path: Path, undisturbed: dict[str, Any]):
+    for number in (count, count // 2 + 1, 6):
+        dies(tmp_path, Crash("between two files", number), run_compacting)
+    run_together(tmp_path, every=0, compact=2)
+    check_together(tmp_path, undisturbed)
+    assert all(len(list((tmp_path / "answers" / name).glob("tick-*"))) < STEPS for name in ("busy", "early"))
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_killed_at_points_by_chance(seed: int, tmp_path: Path, undisturbed: dict[str, Any]):
     dice = random.Random(seed)

@@ -1,4 +1,4 @@
-"""Mistakes and what is said about them: whole messages, in ``mistakes.test``."""
+"""Mistakes and what is said about them: whole messages, in ``mistakes.test``; words of other systems in the other."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ def with_streams(script: str) -> str:
 
 def mistakes() -> list[tuple[str, str]]:
     """Pairs of a script and its message; ``----`` stands between them, two empty lines after them."""
-    text = (Path(__file__).parent / "mistakes.test").read_text()
+    text = "\n\n".join(
+        (Path(__file__).parent / name).read_text() for name in ("mistakes.test", "foreign_mistakes.test")
+    )
     pairs = [case.partition("\n----\n") for case in text.split("\n\n\n") if case.strip()]
     return [(script.lstrip("\n"), message.rstrip("\n")) for script, _, message in pairs]
 

@@ -90,6 +90,7 @@ def test_the_condition_of_snowflake_is_the_same():
 def test_a_version_is_the_plain_join(kind: str):
     ours = plan(f"SELECT b.id, p.v FROM b {kind}JOIN p ON b.k = p.k")
     assert plan(f"SELECT b.id, p.v FROM b {kind}JOIN p FOR SYSTEM_TIME AS OF b.t ON b.k = p.k") == ours
+    ours = plan(f"SELECT b.id, q.v FROM b {kind}JOIN p AS q ON b.k = q.k")
     assert plan(f"SELECT b.id, q.v FROM b {kind}JOIN p FOR SYSTEM_TIME AS OF b.t AS q ON b.k = q.k") == ours
     assert plan(f"SELECT b.id, q.v FROM b {kind}JOIN p AS q FOR SYSTEM_TIME AS OF b.t ON b.k = q.k") == ours
 

@@ -164,5 +164,5 @@ def test_what_is_no_instant_is_refused(at: object, timestamps: bool):
 
 
 def test_instants_are_readable():
-    assert render_instant(output(timestamps=True), HALF_PAST) == "2030-01-01 00:30:00.000000"
+    assert render_instant(output(timestamps=True), HALF_PAST) == "2030-01-01 00:30:00"
     assert [render_instant(output(), i) for i in (7, INFINITY)] == ["7", "infinity"]

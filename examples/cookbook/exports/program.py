@@ -2,13 +2,10 @@
 
 import duckdb
 import polars as pl
-from pyspark.sql import SparkSession
 
 import headwater as hw
 
-spark = SparkSession.builder.master("local[2]").getOrCreate()
-
-with hw.connect(spark=spark) as engine:
+with hw.connect() as engine:  # Spark on this machine, for to_spark(); the others need none
     engine.sql("""
         CREATE STREAM visit (page STRING, ts TIMESTAMP)
           SOURCE csv('visits.csv') ORDERED BY ts DISORDER 5 SECONDS
@@ -24,7 +21,7 @@ with hw.connect(spark=spark) as engine:
     table = answer.to_arrow()  # without a copy
     pandas = answer.to_pandas().groupby("page")["visits"].sum()
     polars = answer.to_polars().group_by("page").agg(pl.col("visits").sum())
-    frame = answer.to_spark(spark).groupBy("page").agg({"visits": "sum"})
+    frame = answer.to_spark().groupBy("page").agg({"visits": "sum"})
     found = duckdb.sql("SELECT page, SUM(visits) FROM answer GROUP BY page")  # whatever reads Arrow
     plain = answer.rows()  # dictionaries
 
@@ -32,5 +29,3 @@ with hw.connect(spark=spark) as engine:
     print(totals[0])
     assert table.num_rows == len(plain) == 5
     assert all(total == {"home": 4, "cart": 2} for total in totals)
-
-spark.stop()

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.resources import files
+from types import ModuleType
 from typing import TYPE_CHECKING
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 
 from headwater.cli import demo_screen
 from headwater.cli.terminal import interruptible, messages
@@ -22,6 +26,12 @@ _RATE = "rate => 5000"
 _REFRESH = 0.5
 _PLAIN_EVERY = 5.0
 _PATIENCE = 180.0
+_STARTS = {
+    "spark": "Spark starts on this machine, a JVM: some ten seconds, more if the machine is busy",
+    "inprocess": "Python loads the operators",
+}
+_QUICK_START = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+"""What runs for seconds does not win back the time that Java takes to compile it well: half of the work of its start."""
 
 
 def run(console: Console, *, seconds: float, rate: int, runner: str) -> None:
@@ -33,14 +43,16 @@ def run(console: Console, *, seconds: float, rate: int, runner: str) -> None:
         highlight=False,
         soft_wrap=True,
     )
+    wait = _Wait(console, rate)
     with messages(verbose=False):
         try:
-            engine = _connect(console, runner)
+            with wait.told(_STARTS[runner]):
+                engine = _connect(runner)
         except KeyboardInterrupt:
             return
         with interruptible() as interrupts:
             try:
-                _show(engine, demo_script(rate, datetime.now(UTC)), console, seconds)
+                _show(engine, demo_script(rate, datetime.now(UTC)), console, seconds, wait)
             finally:
                 interrupts.closing = True
                 _close(engine)
@@ -54,23 +66,61 @@ def demo_script(rate: int, since: datetime) -> str:
     return text.replace(_RATE, f"rate => {rate}, since => '{since.isoformat()}'")
 
 
-def _connect(console: Console, runner: str) -> Engine:
-    from headwater.engine import connect
+def queries_of(script: str) -> dict[str, str]:
+    """The text of each query, by name."""
+    found = re.findall(r"^CREATE STREAM (\w+) AS\n(.*?);", script, re.MULTILINE | re.DOTALL)
+    return {name: textwrap.dedent(text) for name, text in found}
 
+
+def _connect(runner: str) -> Engine:
+    """What Python loads, it loads while the JVM starts."""
     if runner == "inprocess":
-        return connect(runner=runner)
-    with _waiting(console, "Spark starts on this machine, a JVM and Python workers: about ten seconds …"):
-        return connect()
+        return _load().connect(runner=runner)
+    from headwater.backends.spark.session import open_session
+
+    loading = threading.Thread(target=_load, daemon=True)
+    loading.start()
+    with open_session(config=_QUICK_START):  # the engine takes the same Spark up
+        loading.join()
+        return _load().connect()
 
 
-@contextmanager
-def _waiting(console: Console, told: str) -> Iterator[None]:
-    if console.is_terminal:
-        with console.status(told):
+def _load() -> ModuleType:
+    import headwater.sinks
+    from headwater import engine
+
+    assert headwater.sinks is not None
+    return engine
+
+
+class _Wait:
+    """While there is nothing to see yet: the queries, and what is waited for."""
+
+    def __init__(self, console: Console, rate: int) -> None:
+        self._console = console
+        self._queries = queries_of(demo_script(rate, datetime.now(UTC)))
+        if not console.is_terminal:
+            for name in self._queries:
+                console.print(
+                    f"  {name:<10} {demo_screen.QUESTIONS[name]}", highlight=False, soft_wrap=True, markup=False
+                )
+
+    @contextmanager
+    def told(self, what: str) -> Iterator[None]:
+        if not self._console.is_terminal:
+            self._console.print(f"{what} …", highlight=False, soft_wrap=True)
             yield
-    else:
-        console.print(told, highlight=False, soft_wrap=True)
-        yield
+            return
+        from rich.live import Live
+
+        began = time.monotonic()
+
+        def screen() -> RenderableType:
+            passed = f"{what}: {time.monotonic() - began:.0f} s so far"
+            return demo_screen.waiting(self._queries, passed, self._console.width, self._console.height)
+
+        with Live(get_renderable=screen, console=self._console, refresh_per_second=4, transient=True):
+            yield
 
 
 def _close(engine: Engine) -> None:
@@ -80,15 +130,15 @@ def _close(engine: Engine) -> None:
     end_spark()
 
 
-def _show(engine: Engine, script: str, console: Console, seconds: float) -> None:
+def _show(engine: Engine, script: str, console: Console, seconds: float, wait: _Wait) -> None:
     from headwater.sinks import memory
 
-    queries = engine.script(script).queries
-    with engine.held():
-        runs = [query.start(memory(keep="1 second")) for query in queries]
-    screen = demo_screen.Screen(engine, runs)
     try:
-        with _waiting(console, "The sources start …"):
+        with wait.told("The queries start, and wait for their first rows"):
+            queries = engine.script(script).queries
+            with engine.held():
+                runs = [query.start(memory(keep="1 second")) for query in queries]
+            screen = demo_screen.Screen(engine, runs)
             _await_events(engine)
         began = screen.begin()
         if console.is_terminal:
@@ -97,6 +147,9 @@ def _show(engine: Engine, script: str, console: Console, seconds: float) -> None
             _plain(engine, screen, console, began + seconds)
     except KeyboardInterrupt:
         console.print("Stopped.", highlight=False)
+        if not engine.runs:
+            return
+        screen = demo_screen.Screen(engine, list(engine.runs.values()))
     console.print(screen.summary())
 
 

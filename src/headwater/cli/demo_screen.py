@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -30,7 +30,7 @@ _ORDER = {
     "channels": ("channel", "ascending"),
 }
 """Answers have no order of their own: by which column each is shown."""
-_QUESTIONS = {
+QUESTIONS = {
     "activity": "bids for each auction, last 5 s",
     "hottest": "the hottest auctions",
     "sold": "bids that reach the reserve (join)",
@@ -40,6 +40,8 @@ _QUESTIONS = {
     "sellers": "each seller's last 10 auctions (ROWS)",
     "channels": "bids, before they are final (MIDDLE)",
 }
+_NUMBERS = frozenset({"auction", "bidder", "seller", "category", "id"})
+"""Columns whose numbers only tell things apart: no amounts."""
 _NARROW, _WIDE = 39, 55
 """How wide a table must be to say something, and to say it all."""
 _MOST_ROWS = 8
@@ -61,17 +63,11 @@ class Screen:
     def tables(self, width: int, height: int, left: float) -> RenderableType:
         """All queries side by side, as many rows each as there is room for."""
         now = self._engine.progress()
-        across = 2 if _NARROW * 2 <= width < _WIDE * 3 else max(min(width // _WIDE, 4), 1)
-        down = -(-len(self._runs) // across)
+        across, down = _grid(width, len(self._runs))
         rows = min(max((height - 3) // down - 3, 1), _MOST_ROWS)  # a panel has two borders and a head
         progress = {query.query: query for query in now.queries}
         panels = [self._panel(run, progress[run.name], rows) for run in self._runs]
-        grid = Table.grid(expand=True)
-        for _ in range(across):
-            grid.add_column(ratio=1)
-        for i in range(0, len(panels), across):
-            grid.add_row(*panels[i : i + across])
-        return Group(self._headline(now, left), grid)
+        return Group(self._headline(now, left), _beside_each_other(panels, across))
 
     def lines(self) -> Iterator[str]:
         """The same in a few lines of text."""
@@ -118,12 +114,45 @@ class Screen:
             is_number = pa.types.is_integer(field.type)
             shown.add_column(field.name, justify="right" if is_number else "left", no_wrap=True)
         for row in first.to_pylist():
-            shown.add_row(*(Text(f"{v:,}" if isinstance(v, int) and v >= 10_000 else str(v)) for v in row.values()))
+            shown.add_row(*(Text(_cell(name, value)) for name, value in row.items()))
         for _ in range(rows - first.num_rows):
             shown.add_row()
-        title = Text.assemble((run.name, "bold"), f" {_QUESTIONS[run.name]}")
+        title = Text.assemble((run.name, "bold"), f" {QUESTIONS[run.name]}")
         below = f"{answer.num_rows:,} row{'' if answer.num_rows == 1 else 's'} now, {_distance(progress)}"
         return Panel(shown, title=title, title_align="left", subtitle=Text(below), subtitle_align="right")
+
+
+def waiting(queries: Mapping[str, str], told: str, width: int, height: int) -> RenderableType:
+    """Before there are answers: the questions as they are asked in SQL, and what is waited for."""
+    across, down = _grid(width, len(queries))
+    lines = min(max((height - 3) // down - 2, 1), max(text.count("\n") + 1 for text in queries.values()))
+    panels = []
+    for name, text in queries.items():
+        shown = [*text.splitlines()[:lines], *([""] * (lines - text.count("\n") - 1))]
+        body = Text("\n".join(shown), no_wrap=True, overflow="ellipsis", style="dim")
+        title = Text.assemble((name, "bold"), f" {QUESTIONS[name]}")
+        panels.append(Panel(body, title=title, title_align="left"))
+    return Group(Text(told), _beside_each_other(panels, across))
+
+
+def _grid(width: int, panels: int) -> tuple[int, int]:
+    """How many are beside each other, and how many above each other."""
+    across = 2 if _NARROW * 2 <= width < _WIDE * 3 else max(min(width // _WIDE, 4), 1)
+    return across, -(-panels // across)
+
+
+def _beside_each_other(panels: Sequence[Panel], across: int) -> Table:
+    grid = Table.grid(expand=True)
+    for _ in range(across):
+        grid.add_column(ratio=1)
+    for i in range(0, len(panels), across):
+        grid.add_row(*panels[i : i + across])
+    return grid
+
+
+def _cell(name: str, value: object) -> str:
+    is_amount = isinstance(value, int) and value >= 10_000 and name not in _NUMBERS
+    return f"{value:,}" if is_amount else str(value)
 
 
 def _inward(now: EngineProgress) -> str:

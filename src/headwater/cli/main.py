@@ -271,6 +271,23 @@ def _state(
         _fail(str(problem))
 
 
+@app.command("compact")
+def _compact(
+    folders: Annotated[
+        list[str], typer.Argument(help="Folders of Parquet answers, or Delta tables; they may be in use.")
+    ],
+) -> None:
+    """Make few files of many small ones, in folders that sinks write into. No row is lost or there twice afterwards."""
+    from headwater.cli.compact import compact
+    from headwater.errors import HeadwaterError
+
+    try:
+        for folder in folders:
+            typer.echo(compact(folder))
+    except HeadwaterError as problem:
+        _fail(str(problem))
+
+
 class PlanLevel(StrEnum):
     LOGICAL = "logical"
     OPTIMIZED = "optimized"

@@ -128,11 +128,14 @@ def _word(its: StreamRules) -> str:
 
 
 def _now(clock: Clock, name: str) -> str:
-    parts = [f"{name}: frontier {render(clock.frontier(name))}"]
+    unit = clock.rules.streams[name].has_unit
+    parts = [f"{name}: frontier {render(clock.frontier(name), timestamps=unit)}"]
     parts += [f"set by {clock.reason(name)}"] if clock.reason(name) else []
-    parts += [f"newest row {clock.newest(name)}"] if clock.newest(name) > BEGINNING else ["no row yet"]
-    upcoming = clock.next_raise(name)
-    parts += [f"becomes {upcoming.frontier} at {upcoming.due} by {upcoming.reason}"] if upcoming is not None else []
+    newest, upcoming = clock.newest(name), clock.next_raise(name)
+    parts += [f"newest row {render(newest, timestamps=unit)}"] if newest > BEGINNING else ["no row yet"]
+    if upcoming is not None:
+        frontier, due = render(upcoming.frontier, timestamps=unit), render(upcoming.due, timestamps=True)
+        parts += [f"becomes {frontier} at {due} by {upcoming.reason}"]
     late = clock.late(name)
     parts += [f"{sum(late.values())} rows late"] if late else []
     return ", ".join(parts)

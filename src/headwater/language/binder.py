@@ -150,7 +150,8 @@ class _ScriptBinder(OfText):
                 node, "TOO_DEEP", f"the query has more than {_DEEPEST} operators or UNIONs above each other", hint=hint
             )
         refuse = self.settings.unbounded_state == "error"
-        notices = [*binder.notices, *check_bounded(output.plan, binder.unbounded, refuse=refuse)]
+        bounded = check_bounded(output.plan, binder.unbounded, refuse=refuse)
+        notices = [*binder.notices, *bounded, *binder.instant_notices(output.plan)]
         self._notice(*notices)
         return output, binder
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headwater.algebra.nodes import Plan, SessionWindow
+from headwater.algebra.nodes import Frames, Plan, SessionWindow
 from headwater.algebra.properties import unbounded_state
 from headwater.language.catalog import UnboundedWindow
 from headwater.language.notices import Notice
 from headwater.language.text import error_at
 
 _HINT = "Give it a bound, for example: WINDOW(RANGE 1 HOUR)."
+_FRAME_HINT = "Give it a bound, for example: OVER (… RANGE BETWEEN INTERVAL '1' DAY PRECEDING AND CURRENT ROW)."
 _SESSION_HINT = "A session stays for ever once it has ended."
 
 
@@ -19,7 +20,8 @@ def check_bounded(plan: Plan, windows: Sequence[UnboundedWindow], *, refuse: boo
     notices = []
     keepers = frozenset(unbounded_state(plan)) if windows else frozenset()
     for unbounded in windows:
-        keeper = _keeper(plan, unbounded.window, keepers)
+        framed = isinstance(unbounded.window, Frames)
+        keeper = unbounded.window if framed else _keeper(plan, unbounded.window, keepers)
         if keeper is None:
             continue
         message = f'{keeper.keeper} keeps state of stream "{unbounded.stream}" for ever'
@@ -34,7 +36,9 @@ def check_bounded(plan: Plan, windows: Sequence[UnboundedWindow], *, refuse: boo
                 detail=f"Its window is {'a SESSION' if session else 'UNBOUNDED'}, so its elements never expire.",
                 hint="SET unbounded_state = allow." if session else f"{_HINT[:-1]}, or SET unbounded_state = allow.",
             )
-        notices.append(Notice("UNBOUNDED_STATE", message, _SESSION_HINT if session else _HINT))
+        notices.append(
+            Notice("UNBOUNDED_STATE", message, _FRAME_HINT if framed else _SESSION_HINT if session else _HINT)
+        )
     return notices
 
 

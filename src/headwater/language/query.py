@@ -9,11 +9,13 @@ from typing import NamedTuple
 from attrs import evolve
 from sqlglot import exp
 
-from headwater.algebra.nodes import Distinct
+from headwater.algebra.nodes import Distinct, Plan
+from headwater.algebra.properties import row_times
 from headwater.language import system_views
 from headwater.language.catalog import Catalog, Derived, Kind, Stream, UnboundedWindow
 from headwater.language.expressions import ExpressionBinder
 from headwater.language.notices import Notice
+from headwater.language.one_instant import BareItem, one_instant
 from headwater.language.relations.from_items import Environment, Output, names_given
 from headwater.language.relations.joins import conjuncts, equal_sides, filtered
 from headwater.language.relations.lasting_rows import repeated
@@ -29,6 +31,7 @@ from headwater.language.scope import (
     rename_apart,
 )
 from headwater.language.select.aggregates import Grouping, calls_aggregate
+from headwater.language.select.frames import Order
 from headwater.language.select.group_windows import GroupWindow, with_window_column
 from headwater.language.select.grouping import bind_group_by, substituted
 from headwater.language.select.ordering import Ordering
@@ -84,10 +87,20 @@ class QueryBinder(OfText):
         self.notices: list[Notice] = []
         self.uses: set[str] = set()
         self.unbounded: list[UnboundedWindow] = []
+        self.bare: list[BareItem] = []
+        self.meant: set[str] = set()
         self._ctes: list[dict[str, _Cte]] = []
         known = catalog.get, catalog.keys
-        self._environment = Environment(text, self._lookup, self.bind, self.unbounded, self.notices, *known)
+        collected = self.unbounded, self.notices, self.bare, self.meant
+        self._environment = Environment(text, self._lookup, self.bind, *collected, *known)
         self._nested = NestedQueries(self._environment, self.bind, self._block, self._defining)
+
+    def instant_notices(self, plan: Plan) -> list[Notice]:
+        """What to know of rows that live one instant; of a stream that is a query it was said when that was defined."""
+        used = (self.catalog.get(name) for name in self.uses)
+        told = {node for entry in used if isinstance(entry, Derived) for node in entry.plan.walk()}
+        time = self._environment.time_column
+        return one_instant(plan, self.bare, time_column=time, meant=self.meant, known=told.__contains__)
 
     def bind(self, node: exp.Expr, correlation: Correlation | None = None) -> Output:
         """The plan of a query; its columns have the names that the user sees.
@@ -121,7 +134,8 @@ class QueryBinder(OfText):
         try:
             with_ = node.args.get("with_")
             if with_ is not None and with_.args.get("recursive"):
-                raise self.error(with_, "UNSUPPORTED", "WITH RECURSIVE is not supported")
+                hint = "Write out as many levels as there can be: WITH one AS (…), two AS (SELECT … FROM one JOIN …) …"
+                raise self.error(with_, "UNSUPPORTED", "WITH RECURSIVE is not supported", hint=hint)
             for cte in with_.expressions if with_ is not None else ():
                 self._define(cte)
             yield
@@ -232,13 +246,19 @@ class QueryBinder(OfText):
         expressions = chosen.expand(scope)
         if node.args.get("group") or node.args.get("having") or any(calls_aggregate(c.node) for c in expressions):
             return self._grouped(node, expressions, relation, scope, conditions, names, window, correlation)
-        ranking = Ranking(scope, names, node.args.get("windows") or (), within=scope.copies(node))
+        order = self._order_of(relation)
+        ranking = Ranking(scope, names, node.args.get("windows") or (), within=scope.copies(node), order=order)
         values = Values(self._nested.subquery, scope, names, lambda bound: bound, window=ranking.call)
         outputs = [values.bind(c, "ORDER BY" if c.hidden else "SELECT") for c in expressions]
         qualified = self._qualify(node, expressions, scope, values, ranking)
         relation = ranking.applied(values.attached(relation), lambda bound: bound)
         relation = relation.over(filtered(relation.plan, qualified))
         return Block(relation, tuple(outputs), tuple(conditions))
+
+    def _order_of(self, relation: Relation) -> Order:
+        """What OVER (ORDER BY …) goes by."""
+        times, item = row_times(relation.plan, self._environment.time_column), relation.items[0]
+        return Order(times, lambda plan, place: self._environment.note_unbounded(plan, place, item))
 
     def _rows(
         self,

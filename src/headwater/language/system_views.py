@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from attrs import frozen
 
 from headwater.language.catalog import Catalog, Entry, Kind, Stream
+from headwater.language.durations import shown_duration
 from headwater.language.put_aside import put_aside
 from headwater.model.element import Row
 from headwater.model.schema import Schema
+from headwater.model.time import render
 
 if TYPE_CHECKING:
     from headwater.clock.clock import Clock
@@ -30,10 +32,19 @@ class SystemView:
 
     stream: Stream
     rows: Callable[[Known], Iterable[Row]]
+    shown: Callable[[Known], Iterable[Row]]
+    """The same for people: times as they read them."""
 
     @classmethod
-    def of(cls, name: str, schema: Schema, rows: Callable[[Known], Iterable[Row]]) -> SystemView:
-        return cls(Stream(name, schema, kind=Kind.TABLE), rows)
+    def of(
+        cls,
+        name: str,
+        schema: Schema,
+        rows: Callable[[Known], Iterable[Row]],
+        *,
+        shown: Callable[[Known], Iterable[Row]] | None = None,
+    ) -> SystemView:
+        return cls(Stream(name, schema, kind=Kind.TABLE), rows, shown or rows)
 
     @property
     def name(self) -> str:
@@ -47,6 +58,15 @@ class SystemView:
     def title(self) -> str:
         """Of what SHOW answers."""
         return f"SHOW {self.name.upper()}"
+
+
+def _read_beat(beat: Row, *, unit: bool) -> Row:
+    """A row of heartbeats as people read it."""
+    stream, partition, heartbeat, newest, due, value, blocked, late, bound = beat
+    times = [None if t is None else render(t, timestamps=unit) for t in (heartbeat, newest, value)]
+    when = None if due is None else render(due, timestamps=True)
+    length = None if bound is None else shown_duration(bound, unit=unit)
+    return stream, partition, times[0], times[1], when, times[2], blocked, late, length
 
 
 HEARTBEATS = SystemView.of(
@@ -63,6 +83,11 @@ HEARTBEATS = SystemView.of(
         estimated_delta="BIGINT",
     ),
     lambda engine: (beat for stream in sorted(engine.clock.progress) for beat in engine.clock.describe(stream)),
+    shown=lambda engine: (
+        _read_beat(beat, unit=engine.clock.rules.streams[stream].has_unit)
+        for stream in sorted(engine.clock.progress)
+        for beat in engine.clock.describe(stream)
+    ),
 )
 """How far each partition of each stream is, and why no further.
 

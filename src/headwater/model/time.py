@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 
 import numpy as np
 
@@ -54,8 +55,34 @@ def round_up(instants: Int64Array, step: int, offset: int = 0) -> Int64Array:
     return np.where(instants > INFINITY - room, INFINITY, instants + room)
 
 
-def render(instant: int) -> str:
-    """The instant as a person reads it."""
-    if instant == INFINITY:
-        return "infinity"
-    return "the beginning" if instant == BEGINNING else str(instant)
+_EPOCH = datetime(1970, 1, 1)
+_INSTANT = timedelta(microseconds=1)
+
+
+def render(instant: int, *, timestamps: bool = False) -> str:
+    """The instant as a person reads it; ``timestamps``: it counts microseconds since 1970.
+
+    >>> render(7), render(BEGINNING), render(1_500_000, timestamps=True), render(15_999_999, timestamps=True)
+    ('7', 'the beginning', '1970-01-01 00:00:01.500000', '1970-01-01 00:00:16 -1µs')
+    """
+    if instant in (INFINITY, BEGINNING):
+        return "infinity" if instant == INFINITY else "the beginning"
+    if not timestamps:
+        return str(instant)
+    try:
+        return moment_text(_EPOCH + instant * _INSTANT)
+    except OverflowError:  # beyond the years of Python
+        return str(np.datetime64(instant, "us")).replace("T", " ")
+
+
+def moment_text(moment: datetime, *, timespec: str = "auto") -> str:
+    """A time as a person reads it.
+
+    What holds at the last instant of a second (SLIDE shows a window there) is told by the second after it.
+
+    >>> moment_text(datetime(2026, 1, 1, 12, 0, 15, 999_999)), moment_text(datetime(2026, 1, 1, 12, 0, 16))
+    ('2026-01-01 12:00:16 -1µs', '2026-01-01 12:00:16')
+    """
+    if moment.microsecond == 999_999 and moment < datetime.max:
+        return f"{(moment + _INSTANT).isoformat(sep=' ')} -1µs"
+    return moment.isoformat(sep=" ", timespec=timespec)

@@ -39,7 +39,7 @@ def with_view_rows(answer: Answer, engine: Known) -> Answer:
     """The answer with the rows of the view that it is about, if it is about one."""
     for view in SYSTEM_VIEWS.values():
         if answer.title == view.title:
-            rows = (tuple("" if value is None else str(value) for value in row) for row in view.rows(engine))
+            rows = (tuple("" if value is None else str(value) for value in row) for row in view.shown(engine))
             return Answer(answer.title, answer.columns, tuple(rows))
     return answer
 

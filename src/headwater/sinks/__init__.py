@@ -38,6 +38,15 @@ def _paced(sink: S, every: Length) -> S:
     return sink
 
 
+def _most_files(compact: int) -> int:
+    from headwater.errors import InputError
+
+    if not isinstance(compact, int) or isinstance(compact, bool) or compact < 0 or compact == 1:
+        hint = "It is the number of small files from which on they become one, as 64; 0: never."
+        raise InputError("OUT_OF_RANGE", f"compact cannot be {compact!r}", hint=hint)
+    return compact
+
+
 # The modules are imported when they are needed, so that naming a sink costs nothing.
 
 
@@ -65,11 +74,12 @@ def memory(*, keep: str | timedelta | int | None = None) -> MemorySink:
     return MemorySink(keep=keep)
 
 
-def parquet(path: Path, *, compression: str = "snappy", every: Length = 0) -> FileSink:
+def parquet(path: Path, *, compression: str = "snappy", every: Length = 0, compact: int = 0) -> FileSink:
     """Parquet files in a folder, one or more per tick; a path or any URI that pyarrow knows. Exactly once.
 
     ``every``: answers of all ticks within such an interval of the wall clock go out together, as one file unless it is
-    large (``"1 minute"``, a number of seconds, a timedelta).
+    large (``"1 minute"``, a number of seconds, a timedelta). ``compact``: when there are more small files than so many, they
+    become one (on a file system of this machine; 0: never).
 
     >>> parquet("/data/answers").describe()
     {'sink': 'parquet', 'path': '/data/answers', 'delivery': 'exactly once'}
@@ -77,7 +87,7 @@ def parquet(path: Path, *, compression: str = "snappy", every: Length = 0) -> Fi
     from headwater.sinks.file_formats import ParquetFormat
     from headwater.sinks.file_sink import FileSink
 
-    return _paced(FileSink(path, ParquetFormat(compression)), every)
+    return _paced(FileSink(path, ParquetFormat(compression), compact=_most_files(compact)), every)
 
 
 def csv(path: Path, *, every: Length = 0) -> FileSink:
@@ -134,15 +144,19 @@ def delta(
     partition_by: Sequence[str] = (),
     storage_options: Mapping[str, str] | None = None,
     every: Length = 0,
+    compact: int = 0,
 ) -> DeltaSink:
     """Append to a Delta table, one commit per tick. Exactly once. Needs ``pip install 'headwater[delta]'``.
+
+    ``compact``: after so many commits small files become one, in a commit of their own; 0: never.
 
     >>> delta("/data/answers").describe()["delivery"]
     'exactly once'
     """
     from headwater.sinks.delta_sink import DeltaSink
 
-    return _paced(DeltaSink(path, partition_by=partition_by, storage_options=storage_options), every)
+    settings = {"partition_by": partition_by, "storage_options": storage_options, "compact": _most_files(compact)}
+    return _paced(DeltaSink(path, **settings), every)
 
 
 def noop() -> NoopSink:

@@ -38,15 +38,27 @@ def _place(value: Any) -> str:
     return value
 
 
+def _most_files(value: Any) -> int:
+    if value is False:
+        return 0
+    number = kinds.whole(value)
+    if number < 0 or number == 1:
+        raise kinds.WrongArgumentError("a whole number from 2 on, or false")
+    return number
+
+
+_COMPACT = Parameter("compact", _most_files, default=0)
 _PATH = Parameter("path", _place, required=True, place=0)
 CONNECTORS: dict[str, SinkConnector] = {
     "parquet": SinkConnector(
-        (_PATH, Parameter("compression", kinds.one_of("snappy", "zstd", "lz4", "none"), default="snappy")),
+        (_PATH, Parameter("compression", kinds.one_of("snappy", "zstd", "lz4", "none"), default="snappy"), _COMPACT),
         sinks.parquet,
     ),
     "csv": SinkConnector((_PATH,), sinks.csv),
     "json": SinkConnector((_PATH,), sinks.json),
-    "delta": SinkConnector((_PATH, Parameter("partition_by", kinds.texts, default=())), sinks.delta, shared=True),
+    "delta": SinkConnector(
+        (_PATH, Parameter("partition_by", kinds.texts, default=()), _COMPACT), sinks.delta, shared=True
+    ),
     "console": SinkConnector(
         (
             Parameter("rows", kinds.between(1, 10**6), default=20),

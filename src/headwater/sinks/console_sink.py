@@ -12,7 +12,7 @@ from headwater.errors import InputError
 from headwater.language.emission import ON_START
 from headwater.model.delta import Delta
 from headwater.model.schema import END, START
-from headwater.model.time import BEGINNING
+from headwater.model.time import BEGINNING, moment_text
 from headwater.result import Result
 from headwater.sinks.base import Output, Sink, Staged, Stager
 from headwater.sinks.parts import read_table, stage_table
@@ -111,7 +111,10 @@ def _new_first(changes: pa.Table) -> pa.Table:
 def _cell(name: str, row: dict[str, Any]) -> str:
     if name == NEW_END and row[OP] != ADJUST:
         return ""
-    return "infinity" if name in (END, NEW_END) and row[name] is None else _shown(row[name])
+    value = row[name]
+    if name in (START, END, NEW_END) and isinstance(value, datetime):
+        return moment_text(value)
+    return "infinity" if name in (END, NEW_END) and value is None else _shown(value)
 
 
 def _shown(value: object) -> str:

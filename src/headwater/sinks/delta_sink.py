@@ -6,6 +6,7 @@ log, with the query's name as its application), so rows and tick arrive together
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,8 +17,11 @@ from headwater.errors import InputError
 from headwater.model.types import sql_name
 from headwater.sinks.base import Guarantee, Output, Sink, Staged, Stager
 from headwater.sinks.folder import Folder
+from headwater.sinks.joining import SMALL
 from headwater.sinks.parts import TableStager, batches
 from headwater.sinks.tables import arrow_schema, check_names
+
+log = logging.getLogger("headwater")
 
 
 class DeltaSink(Sink):
@@ -31,11 +35,13 @@ class DeltaSink(Sink):
         *,
         partition_by: Sequence[str] = (),
         storage_options: Mapping[str, str] | None = None,
+        compact: int = 0,
     ) -> None:
         self.place = str(Folder(place))
         self.partition_by = list(partition_by)
         self.storage_options = dict(storage_options or {}) or None
         self.last_tick = -1
+        self.compact, self._commits = compact, 0
 
     def open(self, output: Output) -> None:
         super().open(output)
@@ -77,6 +83,10 @@ class DeltaSink(Sink):
             commit_properties=done,
         )
         self.last_tick = tick
+        self._commits += 1
+        if self.compact and self._commits >= self.compact:
+            compact_table(self.place, self.storage_options)
+            self._commits = 0
 
     def describe(self) -> dict[str, Any]:
         return {"sink": "delta", "path": self.place, "delivery": str(self.guarantee)}
@@ -100,6 +110,24 @@ class DeltaSink(Sink):
                 detail=f"They are {', '.join(_named(theirs))} there, and {', '.join(_named(mine))} here.",
                 hint="Write into a new table, or change the SELECT.",
             )
+
+
+def compact_table(place: str, storage_options: Mapping[str, str] | None = None) -> tuple[int, int]:
+    """Let small files of a table become few; how many there were and are. Whoever reads an older version finds its files.
+
+    Where somebody else has changed the same files at the same time, it is left to the next time: nothing is lost.
+    """
+    deltalake = _package()
+    from deltalake.exceptions import CommitFailedError
+
+    table = deltalake.DeltaTable(place, storage_options=dict(storage_options or {}) or None)
+    before = len(table.file_uris())
+    try:
+        table.optimize.compact(target_size=SMALL)
+    except CommitFailedError as problem:
+        log.warning('the files of "%s" stay as many as they are: %s', place, problem)
+    table.update_incremental()
+    return before, len(table.file_uris())
 
 
 def _named(schema: pa.Schema) -> list[str]:

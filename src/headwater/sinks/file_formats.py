@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,14 +41,15 @@ class ParquetFormat(FileFormat):
 
     name, extension = "parquet", ".parquet"
 
-    def __init__(self, compression: str = "snappy") -> None:
+    def __init__(self, compression: str = "snappy", notes: Mapping[str, str] | None = None) -> None:
+        """``notes`` go into the footers of files that are made of others."""
         if compression not in ("snappy", "zstd", "lz4", "none"):
             raise InputError(
                 "UNKNOWN_COMPRESSION",
                 f'there is no compression "{compression}" of Parquet files',
                 hint="Write snappy, zstd, lz4 or none.",
             )
-        self.compression = compression
+        self.compression, self.notes = compression, dict(notes or {})
 
     def write(self, table: pa.Table, stream: Any) -> None:
         import pyarrow.parquet as pq
@@ -63,6 +64,7 @@ class ParquetFormat(FileFormat):
         schema = schemas[0]
         if any(other != schema for other in schemas):
             schema = pa.unify_schemas(schemas, promote_options="permissive")
+        schema = schema.with_metadata(self.notes or None)
         with pq.ParquetWriter(stream, schema, **self._settings(schema)) as writer:
             for table in _gathered(_tables(files, schema)):
                 writer.write_table(table)

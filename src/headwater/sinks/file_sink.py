@@ -23,6 +23,7 @@ from headwater.errors import InputError, StateError
 from headwater.model.delta import Delta
 from headwater.model.wider_types import holds_all_of
 from headwater.sinks.base import Guarantee, Output, Sink, Staged, Stager
+from headwater.sinks.compaction import GRACE, check_compactable, compact_folder, repair
 from headwater.sinks.file_formats import FileFormat, ParquetFormat
 from headwater.sinks.folder import Folder, split_place
 from headwater.sinks.joining import SMALL, join_files
@@ -61,8 +62,11 @@ class FileSink(Sink):
 
     guarantee = Guarantee.EXACTLY_ONCE
 
-    def __init__(self, place: str | os.PathLike[str], format_: FileFormat) -> None:
-        self.folder, self.format = Folder(place), format_
+    def __init__(self, place: str | os.PathLike[str], format_: FileFormat, *, compact: int = 0) -> None:
+        """``compact``: when there are more small files than so many, they become one; 0: never."""
+        self.folder, self.format, self.compact = Folder(place), format_, compact
+        self.grace, self._uncounted = GRACE, 0
+        """So many files have come since those that are there were counted."""
         self.takes_frames = isinstance(format_, ParquetFormat)  # Spark's way to write values as texts is not ours
         self.last_tick = -1
 
@@ -75,6 +79,10 @@ class FileSink(Sink):
             self.last_tick = self._checked(self.folder.read(RECORD).to_pybytes())
         else:
             self._claim()
+        if self.compact:
+            check_compactable(self.folder)
+        repair(self.folder)
+        self._uncounted = self.compact
         self._clean(self.last_tick)
 
     def stager(self) -> Stager:
@@ -100,7 +108,11 @@ class FileSink(Sink):
                 self._deliver_part(part, f"tick-{tick:08d}-{number:04d}{self.format.extension}")
             self._write_record(tick, frontier)
             self.last_tick = tick
+            self._uncounted += len(parts)
         self._clean(tick)
+        if self.compact and self._uncounted > self.compact:
+            compact_folder(self.folder, most=self.compact, grace=self.grace)
+            self._uncounted = 0
 
     def describe(self) -> dict[str, Any]:
         return {"sink": self.format.name, "path": str(self.folder), "delivery": str(self.guarantee)}

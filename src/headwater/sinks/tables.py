@@ -14,7 +14,7 @@ from headwater.model.arrays import Int64Array
 from headwater.model.delta import Delta
 from headwater.model.identity import identify
 from headwater.model.schema import END, START
-from headwater.model.time import BEGINNING, INFINITY
+from headwater.model.time import BEGINNING, INFINITY, render
 from headwater.sinks.base import Output
 
 OP, NEW_END, TICK = "_op", "_new_end", "_tick"
@@ -200,8 +200,4 @@ def instant_of(output: Output, at: object) -> int:
 
 def render_instant(output: Output, instant: int) -> str:
     """As a person reads it."""
-    if instant == INFINITY:
-        return "infinity"
-    if output.timestamps and FIRST_TIMESTAMP <= instant <= LAST_TIMESTAMP:
-        return str(np.datetime64(instant, "us")).replace("T", " ")
-    return str(instant)
+    return render(instant, timestamps=output.timestamps)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from base64 import b64decode, b64encode
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,10 @@ class FilePosition:
         least = self.newest - self._max_age
         new = [f for f in files if f.modified >= least and _hash(f.path) not in self._known]
         return sorted(new, key=lambda f: (f.path != self.open, f.modified, f.path))
+
+    def read_of(self, paths: Sequence[str]) -> int:
+        """Of files in the order in which they are read: how many have been, up to the last that is remembered."""
+        return max((number for number, path in enumerate(paths, 1) if _hash(path) in self._known), default=0)
 
     def too_old(self, files: list[FoundFile]) -> list[FoundFile]:
         """Those that are further behind the newest file than names are remembered."""

@@ -6,6 +6,7 @@ A file must appear whole: write it elsewhere, or under a name that begins with a
 from __future__ import annotations
 
 import logging
+import re
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -22,7 +23,7 @@ from headwater.sources.file_listing import Listing
 from headwater.sources.file_names import FoundFile, list_files
 from headwater.sources.file_position import HOUR, FilePosition
 from headwater.sources.parquet_batches import parquet_batch
-from headwater.sources.parquet_files import ParquetFormat
+from headwater.sources.parquet_files import SKIP, ParquetFormat, made_of
 from headwater.sources.parquet_footers import footer_figures
 from headwater.state.store import Store
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 log = logging.getLogger("headwater")
+_OF_A_TICK = re.compile(r"/tick-\d+-\d+\.parquet$")
 _COUNTED = 200
 """The rows of so many files of a batch are counted; how many more have is guessed from these, unless they are large."""
 
@@ -113,7 +115,7 @@ class FileSource(Source):
             start = position.at if file.path == position.open else 0
             counted = files < _COUNTED or start > 0 or file.length > WHOLE_BYTES
             guess = round(held * file.length / length) if held and length else self._guess(file.length)
-            for part in self._parts(file, start, rows) if counted else [_whole(file)]:
+            for part in self._rest(file, position) or (self._parts(file, start, rows) if counted else [_whole(file)]):
                 count = part.get("rows", guess)
                 if taken and held + count > rows:
                     position.read_part(file.path, part.get("start", 0))
@@ -130,6 +132,16 @@ class FileSource(Source):
         self._offset = offset if offset is not None and not taken else position.to_offset() | promised
         return Polled(taken, self._offset, finished=self.finite, looked=new is not None or bool(taken))
 
+    def _rest(self, file: FoundFile, position: FilePosition) -> list[Split]:
+        """What is left to read of a file that was made of others, some of which have been read (``sinks/compaction.py``)."""
+        if not isinstance(self.format, ParquetFormat) or not _OF_A_TICK.search(file.path):
+            return []
+        known = made_of(file.path)
+        read = position.read_of([path for path, _ in known])
+        skip = sum(rows for _, rows in known[:read])
+        left = sum(rows for _, rows in known[read:])
+        return [_whole(file) | {SKIP: skip, "rows": left}] if read else []
+
     def _parts(self, file: FoundFile, start: int, rows: int) -> list[Split]:
         """What ticks of so many rows take of it; all of it, if that is one."""
         parts = self.format.cut(_whole(file, start), max(rows, 1))
@@ -139,7 +151,7 @@ class FileSource(Source):
 
     def cut(self, splits: Sequence[Split]) -> list[Split]:
         """For tasks. What is small stays whole, and is not opened again."""
-        cut = ([s] if STABLE in s or self._is_small(s) else self.format.cut(s, CUT_ROWS) for s in splits)
+        cut = ([s] if STABLE in s or SKIP in s or self._is_small(s) else self.format.cut(s, CUT_ROWS) for s in splits)
         return [part for parts in cut for part in parts]
 
     def _is_small(self, split: Split) -> bool:
@@ -209,7 +221,7 @@ class FileSource(Source):
 
 def _whole_files(splits: Sequence[Split]) -> list[str]:
     """The files of which these are all; none, if some are only parts."""
-    whole = all("path" in s and "start" not in s for s in splits)
+    whole = all("path" in s and "start" not in s and SKIP not in s for s in splits)
     return [s["path"] for s in splits] if whole else []
 
 

@@ -321,11 +321,11 @@ class Intake:
 
     def _late_error(self, timed: Timed, behind: BoolArray, frontier: int) -> StreamError:
         first = timed.rows.slice(int(np.argmax(behind)), 1)
-        at = render(int(timed.start[behind][0]))
+        at, final = (render(t, timestamps=self.timestamps) for t in (int(timed.start[behind][0]), frontier))
         return StreamError(
             "LATE_ROW",
             f'stream "{self.stream}" cannot take a row: it comes too late, at {at}',
-            detail=f"Everything before {render(frontier)} is final. {rows_as_text(first)[0].as_py()}",
+            detail=f"Everything before {final} is final. {rows_as_text(first)[0].as_py()}",
             hint="Declare a larger DISORDER, or LATE ROWS DIVERT INTO a stream.",
         )
 

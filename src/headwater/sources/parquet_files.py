@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, ClassVar
 
@@ -17,11 +18,14 @@ from headwater.sources.file_formats import NO_COLUMNS, FileFormat
 from headwater.sources.file_names import open_file
 from headwater.sources.left_out import can_leave_out
 from headwater.sources.malformed import unreadable
+from headwater.state.sealed import MADE_OF
 
 if TYPE_CHECKING:
     pass
 
 BATCH_ROWS = 131_072
+SKIP = "skip"
+"""In a split: so many rows at the beginning of the file have been read elsewhere."""
 
 
 @frozen
@@ -83,12 +87,22 @@ class ParquetReader(Reader):
             yield Piece(empty, unreadable(path, f"this is no parquet file: {_first_line(problem)}"), where=path)
             return
         missing = tuple(missing_columns(names, self.schema).items())
+        skip = split.get(SKIP, 0)
         try:
-            for batch in file.iter_batches(BATCH_ROWS, groups, read, use_threads=False):
+            for found in file.iter_batches(BATCH_ROWS, groups, read, use_threads=False):
+                batch, skip = found.slice(skip), max(skip - found.num_rows, 0)
                 yield Piece(batch, where=path, missing=missing, left_out=frozenset(left_out))
         except (pa.ArrowException, OSError) as problem:
             # The rows before the damage are given out; all the rest is one bad row.
             yield Piece(empty, unreadable(path, f"the file is damaged: {_first_line(problem)}"), where=path)
+
+
+def made_of(path: str) -> list[tuple[str, int]]:
+    """The files in the same folder that it was made of, with their rows; none, if it was made of none."""
+    metadata = read_metadata(path)
+    told = (metadata.metadata or {}).get(MADE_OF.encode()) if metadata is not None else None
+    folder = path.rpartition("/")[0]
+    return [] if told is None else [(f"{folder}/{name}", rows) for name, rows in json.loads(told)]
 
 
 def read_metadata(path: str) -> pq.FileMetaData | None:

@@ -16,6 +16,10 @@ ANSWERS = "_headwater.json"
 """The record of a folder of answers: whose they are, and how far they are complete."""
 
 
+MADE_OF = "headwater.files"
+"""In the footer of a Parquet file of answers: the files that it was made of and their rows, in order, as JSON."""
+
+
 def seal(record: Mapping[str, Any], *, indent: int | None = None) -> bytes:
     """The record as JSON, not empty, with its checksum as the last field.
 

@@ -326,6 +326,8 @@ class _Maker:
         column = c.pick(columns)
         if c.chance(25):
             return "COUNT(*)", "BIGINT"
+        if c.chance(25):
+            return self._of_several(columns, column)
         if column.type in _NUMBERS and c.chance(50):
             type_ = "DOUBLE" if column.type == "DOUBLE" else "BIGINT"
             distinct = "DISTINCT " if c.chance(20) else ""
@@ -334,3 +336,19 @@ class _Maker:
             return f"{c.pick(['MIN', 'MAX'])}({column.name})", column.type
         distinct = "DISTINCT " if c.chance(50) else ""
         return f"COUNT({distinct}{column.name})", "BIGINT"
+
+    def _of_several(self, columns: Sequence[TextColumn], column: TextColumn) -> tuple[str, str]:
+        """An aggregate of two arguments, of an order or a share, where equal values cannot be told apart."""
+        c, name, other = self.choices, column.name, self.choices.pick(columns)
+        way = c.pick(["ASC NULLS FIRST", "DESC NULLS LAST"])
+        share = c.pick(["0.5", "0.0", "1.0"])
+        kinds = [
+            (f"STRING_AGG(CAST({name} AS STRING), '-' ORDER BY {other.name} {way}, CAST({name} AS STRING))", "STRING"),
+            (f"PERCENTILE_DISC({share}) WITHIN GROUP (ORDER BY {name})", column.type),
+        ]
+        if column.type in _NUMBERS and other.type in _NUMBERS:
+            kinds.append((f"CAST(REGR_COUNT({name}, {other.name}) AS BIGINT)", "BIGINT"))
+            kinds.append((f"ROUND(COVAR_POP({name}, {other.name}), 3)", "DOUBLE"))
+        if column.type in ("INT", "BIGINT"):
+            kinds.append((f"{c.pick(['BIT_AND', 'BIT_OR', 'BIT_XOR'])}({name})", column.type))
+        return c.pick(kinds[1:] if column.type in ("BOOLEAN", "DOUBLE") else kinds)

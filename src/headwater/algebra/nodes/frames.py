@@ -90,6 +90,11 @@ class FrameCall:
         return Field(self.output, self.type, nullable=self.built_in is None or not self.built_in.counts)
 
     @property
+    def keeps_totals(self) -> bool:
+        """Is something kept of every partition, for ever, besides its last rows?"""
+        return self.first == INFINITY and self.function != "LAST_VALUE"
+
+    @property
     def reach(self) -> int:
         """How many rows before a row must be kept for it; what came earlier is kept as totals, if at all."""
         return self.last if self.first == INFINITY else self.first

@@ -109,8 +109,9 @@ def _unknown_function(binder: Binder, node: exp.Expr, name: str) -> SqlError:
         return misplaced(binder.scope.text, node)
     if name in ("any", "some", "all"):
         return binder.error(node, "UNSUPPORTED", f"{name.upper()} takes a sub-query")
-    if name in ("row_number", "rank", "dense_rank"):
-        hint = f"Write {name.upper()}() OVER (PARTITION BY … ORDER BY …)."
+    if name in ("row_number", "rank", "dense_rank", "lag", "lead", "first_value", "last_value", "nth_value"):
+        arguments = "(…)" if node.expressions else "()"
+        hint = f"Write {name.upper()}{arguments} OVER (PARTITION BY … ORDER BY …)."
         return binder.error(node, "WRONG_ARGUMENTS", f'function "{name}" needs OVER', hint=hint)
     if name in ("window", "session_window"):
         hint = "It can stand in GROUP BY; in FROM write TUMBLE(…), HOP(…) or SESSION(…)."

@@ -28,7 +28,8 @@ _NAME = re.compile(r"[^\W\d]\w*")
 _OTHER_FORMS = frozenset(
     {
         *("any", "all", "some", "exists", "istream", "dstream", "rstream", "grouping", "grouping_id", "group_id"),
-        *("row_number", "rank", "dense_rank", "window", "session_window", "tumble", "hop", "session"),
+        *("row_number", "rank", "dense_rank", "lag", "lead", "nth_value"),
+        *("window", "session_window", "tumble", "hop", "session"),
         "heartbeat",
     }
 )

@@ -21,6 +21,7 @@ from headwater.language.relations.temporal_joins import TemporalJoin
 from headwater.language.relations.unnesting import bind_array, one_row, unnested
 from headwater.language.scope import Bound, Column, Item, NameSource, Relation, Scope, rename
 from headwater.language.subqueries.free_names import is_correlated, refused
+from headwater.language.subqueries.values import Values
 from headwater.language.text import error_on
 
 _JOIN_KINDS = {
@@ -139,8 +140,7 @@ class FromClause:
                 continue
             if on is None:
                 raise self.error(node, "SYNTAX", f"a {kind.name} JOIN needs a condition", hint="Add ON … or USING (…).")
-            scope = self._scope(left_part.items + right_part.items)
-            parts = [join(left_part, right_part, kind, self._conditions(scope, on), self.names)]
+            parts = [self._outer_join(left_part, right_part, kind, on)]
         return parts
 
     # -- arrays -----------------------------------------------------------------------------------------------------
@@ -171,6 +171,38 @@ class FromClause:
             hint = "Write ON TRUE, and the condition in WHERE; or unnest in a sub-query, and join that."
             raise self.error(on or node.this, "UNSUPPORTED", "LEFT JOIN UNNEST needs ON TRUE", hint=hint)
         return kind == JoinKind.LEFT
+
+    def _outer_join(self, left: Relation, right: Relation, kind: JoinKind, on: exp.Expr) -> Relation:
+        """Conditions on sub-queries become columns of the side that they are about, and conditions on those."""
+        scope, conditions = self._scope(left.items + right.items), []
+        sides = [left, right]
+        for condition in conjuncts(on):
+            if not condition.find(exp.Query, exp.Subquery):
+                conditions += self._conditions(scope, condition)
+                continue
+            number, values, predicate = self._about_one_side(condition, scope, sides, kind)
+            sides[number] = values.attached(sides[number])
+            conditions.append(predicate)
+        return join(sides[0], sides[1], kind, conditions, self.names)
+
+    def _about_one_side(
+        self, condition: exp.Expr, scope: Scope, sides: Sequence[Relation], kind: JoinKind
+    ) -> tuple[int, Values, Bound]:
+        """Which side the condition is about, what it needs beside it, and the condition over that."""
+        subquery = self.environment.subquery
+        if subquery is None or is_correlated(condition, scope):
+            raise self._only_inner(condition)
+        direct = [n for n in condition.walk(prune=_is_query) if isinstance(n, exp.Column)]
+        for column in direct:
+            scope.resolve(column)  # of both sides: what is ambiguous is refused
+        for number in (0, 1) if kind == JoinKind.RIGHT else (1, 0):  # the one whose rows it may leave out
+            values = Values(subquery, self._scope(sides[number].items), self.names, lambda bound: bound)
+            try:
+                return number, values, values.predicate(condition, "ON")
+            except SqlError as problem:
+                if problem.code not in ("UNKNOWN_COLUMN", "UNKNOWN_STREAM"):
+                    raise
+        raise self._only_inner(condition)
 
     def _temporal(
         self, node: exp.Join, left: Sequence[Relation], right: Sequence[Relation]
@@ -223,10 +255,9 @@ class FromClause:
 
     def _only_inner(self, condition: exp.Expr) -> SqlError:
         if condition.find(exp.Query, exp.Subquery):
-            hint = "Put the condition into a sub-query in FROM, and join that."
-            return self.error(
-                condition, "SUBQUERY_POSITION", "a sub-query cannot be used in ON of an outer join", hint=hint
-            )
+            hint = "Put the part about one side into a sub-query in FROM: LEFT JOIN (SELECT … FROM b WHERE …) AS b ON …"
+            message = "a sub-query in ON of an outer join can depend on one of its sides only"
+            return self.error(condition, "SUBQUERY_POSITION", message, hint=hint)
         outer = self.environment.outer
         assert outer is not None
         column = next(c for c in condition.find_all(exp.Column) if outer.sees(c))
@@ -340,6 +371,10 @@ class FromClause:
             is_call(p.expression, "=") and p.columns & ours and p.columns & theirs and p.columns <= ours | theirs
             for p in predicates
         )
+
+
+def _is_query(node: exp.Expr) -> bool:
+    return isinstance(node, (exp.Query, exp.Subquery))
 
 
 def _columns(relation: Relation) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pyarrow as pa
 from attrs import define, evolve, field
@@ -14,6 +15,7 @@ from headwater.errors import SqlError
 from headwater.language.catalog import Derived, Stream, UnboundedWindow
 from headwater.language.changes import CHANGED
 from headwater.language.notices import Notice
+from headwater.language.one_instant import BareItem
 from headwater.language.parsing.syntax import RelationToStream, TableFunction
 from headwater.language.relations.constants import bind_values
 from headwater.language.relations.internal_windows import check_inside
@@ -45,12 +47,18 @@ class Environment:
     bind_query: Callable[[exp.Expr], Output]
     unbounded: list[UnboundedWindow] = field(factory=list)
     notices: list[Notice] = field(factory=list)
+    bare: list[BareItem] = field(factory=list)
+    """The streams without a window, as they are written."""
+    meant: set[str] = field(factory=set)
+    """The streams that are said to be valid for an instant: NOW."""
     streams: Callable[[str], Stream | Derived | None] = lambda _: None
     """What the catalog has under the name of a source."""
     keys: Callable[[], dict[Plan, tuple[str, ...]]] = dict
     """The plans that have a PRIMARY KEY."""
     outer: Scope | None = None
     """What is in sight around the query, for a sub-query."""
+    subquery: Callable[..., Any] | None = None
+    """Binds a sub-query of an expression (``values.BindSubquery``)."""
     stamped: bool = False
     """Do the rows carry the instant of their arrival?"""
 
@@ -114,7 +122,10 @@ class ItemBinder:
             item, plan = apply_session(text, window, item, plan, self.environment.notices, times)
             self.environment.note_unbounded(plan, window, item)
             return item, plan
+        below = plan
         plan, unbounded = apply_window(text, window, plan, item, self.environment.notices, times)
+        if plan is below:  # NOW, RANGE 1
+            self.environment.meant.update(plan.streams)
         if isinstance(plan, RowWindow):
             check_rows(text, window, plan.input, has_unit, plan.rows, plan.slide)
         if unbounded is not None:
@@ -152,6 +163,10 @@ class ItemBinder:
             return Item(found.columns, stream=node.name), found.plan
         if isinstance(found, Derived):
             self.environment.unbounded.extend(found.unbounded)
+        if node.args.get("stream_window") is None:
+            alias, timed = node.args.get("alias"), all(s.has_unit for s in self.environment.times(found.plan))
+            written = alias.name if isinstance(alias, exp.TableAlias) else None
+            self.environment.bare.append(BareItem(node.name, written or None, found.plan, timed))
         time = found.time if isinstance(found, Stream) and found.time != CHANGED else None
         return Item(tuple(_column(f) for f in found.fields), stream=found.name, time=time), found.plan
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 from attrs import evolve
 from sqlglot import exp
 
-from headwater.algebra.nodes import Aggregate, AggregateCall, Distinct, Plan, Union
+from headwater.algebra.nodes import Aggregate, AggregateCall, Constant, Distinct, Plan, Union
 from headwater.errors import SqlError
 from headwater.expressions import nodes
 from headwater.expressions.aggregates import AGGREGATES
@@ -21,8 +21,11 @@ from headwater.language.relations.joins import with_columns
 from headwater.language.scope import Bound, Column, Item, NameSource, Relation, Scope, project, reference
 from headwater.language.select.aggregate_arguments import AggregateArguments, Given, Written
 from headwater.language.text import error_on
+from headwater.model.schema import Schema
 
 GROUPING_FUNCTIONS = frozenset({"grouping", "grouping_id", "group_id"})
+NO_ROWS = Relation(Constant(Schema(())), ())
+"""For a grouping whose rows are known only later (``Grouping.over``)."""
 _AROUND = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
 _MOST_BITS = 63
 
@@ -266,6 +269,11 @@ class Grouping:
         if self._repeated is not None:
             columns.append((self._repeated.internal, whole_number(repetition, self._repeated.type)))
         return project(groups, columns)
+
+    @property
+    def calls(self) -> tuple[tuple[AggregateCall, Bound | None, Bound | None], ...]:
+        """The calls so far, each with its argument and its condition."""
+        return tuple(self._calls.values())
 
     @property
     def results(self) -> Mapping[str, Column]:

@@ -8,11 +8,12 @@ import pyarrow as pa
 from attrs import evolve, frozen
 from sqlglot import exp
 
-from headwater.algebra.nodes import Plan, SortKey, TopK
+from headwater.algebra.nodes import Join, JoinKind, Plan, SortKey, TopK
 from headwater.errors import SqlError
 from headwater.expressions.types import is_nested
 from headwater.language.expressions import ExpressionBinder, check_column_type
 from headwater.language.notices import Notice
+from headwater.language.predicates import struct
 from headwater.language.relations.from_items import Output
 from headwater.language.relations.joins import with_columns
 from headwater.language.scope import Bound, Column, Item, NameSource, Scope, project, reference
@@ -36,6 +37,8 @@ class Limits:
 
     limit: int = INFINITY
     offset: int = 0
+    ties: bool = False
+    """Do equals of the last one come, too?"""
 
     @property
     def all_rows(self) -> bool:
@@ -205,7 +208,15 @@ def limits(text: str, node: exp.Expr) -> Limits:
             )
     found = Limits()
     if limit is not None:
-        found = evolve(found, limit=_limit(text, limit))
+        options = limit.args.get("limit_options")
+        found = evolve(
+            found, limit=_limit(text, limit), ties=bool(options is not None and options.args.get("with_ties"))
+        )
+        if found.ties and offset is not None:
+            hint = "Filter ranks instead: QUALIFY RANK() OVER (ORDER BY …) BETWEEN 3 AND 5."
+            raise error_on(text, offset, "UNSUPPORTED", "WITH TIES cannot be used with OFFSET", hint=hint)
+        if found.ties and not node.args.get("order"):
+            raise error_on(text, limit, "SYNTAX", "WITH TIES needs an order", hint="Write ORDER BY … FETCH FIRST …")
     if offset is not None:
         found = evolve(found, offset=_number(text, offset.expression, "OFFSET"))
     return found
@@ -213,12 +224,9 @@ def limits(text: str, node: exp.Expr) -> Limits:
 
 def _limit(text: str, node: exp.Expr) -> int:
     options = node.args.get("limit_options")
-    for option, word in (("percent", "PERCENT"), ("with_ties", "WITH TIES")):
-        if options is not None and options.args.get(option):
-            hint = "Ties go by the rows' values, so a number of rows is always exact."
-            raise error_on(
-                text, node, "UNSUPPORTED", f"{word} is not supported", hint=hint if option != "percent" else ""
-            )
+    if options is not None and options.args.get("percent"):
+        hint = "Compare a rank with a number of rows: QUALIFY ROW_NUMBER() OVER (ORDER BY …) <= 0.1 * COUNT(*) OVER ()."
+        raise error_on(text, node, "UNSUPPORTED", "PERCENT is not supported", hint=hint)
     if isinstance(node, exp.Fetch):
         count = node.args.get("count")
         return 1 if count is None else _number(text, count, "FETCH")
@@ -267,4 +275,18 @@ def _unique(keys: Sequence[SortKey]) -> tuple[SortKey, ...]:
 
 
 def _top(plan: Plan, order: tuple[SortKey, ...], limits_: Limits, partition: tuple[str, ...]) -> Plan:
-    return plan if limits_.all_rows else TopK(plan, order, limits_.limit, limits_.offset, partition)
+    if limits_.all_rows:
+        return plan
+    first = TopK(plan, order, limits_.limit, limits_.offset, partition)
+    return _with_equals(plan, first, (*partition, *(key.column for key in order))) if limits_.ties else first
+
+
+def _with_equals(plan: Plan, first: Plan, columns: Sequence[str]) -> Plan:
+    """The rows that have the values of one of the first ones; a STRUCT of NULL equals another one."""
+    names = NameSource(plan.schema.names)
+    ours, theirs = names.unique("tie"), names.unique("tie")
+    values = struct({name: reference(plan.schema.field(name)) for name in dict.fromkeys(columns)})
+    kept = [(f.name, reference(f)) for f in plan.schema]
+    marked = project(plan, [*kept, (ours, values)])
+    found = Join(marked, project(first, [(theirs, values)]), JoinKind.SEMI, ((ours, theirs),), None)
+    return project(found, kept)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from attrs import evolve, frozen
 from sqlglot import exp
 
-from headwater.algebra.nodes import Aggregate, AggregateCall, Constant, Distinct, JoinKind, Plan, SortKey, TopK
+from headwater.algebra.nodes import Aggregate, AggregateCall, Distinct, JoinKind, Plan, SortKey, TopK
 from headwater.errors import SqlError
 from headwater.expressions.nodes import Expression
 from headwater.expressions.types import is_nested
@@ -22,14 +22,12 @@ from headwater.language.functions.user_functions import is_aggregate
 from headwater.language.predicates import compared, struct
 from headwater.language.relations.joins import join, with_columns
 from headwater.language.scope import Bound, Column, Item, NameSource, Relation, Scope, project, reference
-from headwater.language.select.aggregates import Grouping
+from headwater.language.select.aggregates import NO_ROWS, Grouping
+from headwater.language.select.frames import FRAME_FUNCTIONS, Order, RunningFrames, goes_by_time
 from headwater.language.text import did_you_mean, error_on
 from headwater.language.types import shown
-from headwater.model.schema import Schema
 
 _RANKS = ("row_number", "rank", "dense_rank")
-_NOTHING = Constant(Schema(()))
-_IN_FROM = "Windows stand after the stream, in FROM: FROM bid WINDOW(ROWS 10)."
 
 Lift = Callable[[Bound], Bound]
 
@@ -62,19 +60,21 @@ class Ranking:
         *,
         aggregate: Hook | None = None,
         within: Sequence[Bound] = (),
+        order: Order | None = None,
     ) -> None:
-        """``within``: these, too, partition the rows of every call."""
+        """``within``: these, too, partition the rows of every call. ``order``: of time, if the rows have it."""
         self.scope, self.names, self._aggregate, self._within = scope, names, aggregate, tuple(within)
         self._named = {w.name.casefold(): w for w in named}
         self._ranks: dict[tuple[object, ...], _Rank] = {}
         self._groupings: dict[tuple[Expression, ...], Grouping] = {}
+        self._frames = RunningFrames(scope, names, order)
 
     def error(self, node: exp.Expr, code: str, message: str, *, hint: str = "") -> SqlError:
         return error_on(self.scope.text, node, code, message, hint=hint)
 
     @property
     def called(self) -> bool:
-        return bool(self._ranks or self._groupings)
+        return bool(self._ranks or self._groupings or self._frames.called)
 
     # -- collecting -------------------------------------------------------------------------------------------------
 
@@ -83,14 +83,17 @@ class Ranking:
         function = node.this
         name = _function_name(function)
         window = self._window(node)
-        if window.args.get("spec") is not None:
-            message = f"{name.upper()} OVER with a frame of rows is not supported"
-            raise self.error(node, "UNSUPPORTED", message, hint=_IN_FROM)
+        if name in FRAME_FUNCTIONS or (is_aggregate(name) and goes_by_time(window, name)):
+            return self._frames.call(node, window, name, self._partition(window))
         if is_aggregate(name):
-            return self._over_partition(node, window, name)
+            return self._over_partition(node, window)
         if name not in _RANKS or not isinstance(function, exp.Anonymous):
-            hint = "Supported are ROW_NUMBER, RANK, DENSE_RANK, and aggregates over whole partitions."
+            others = ", ".join(map(str.upper, (*_RANKS, *FRAME_FUNCTIONS)))
+            hint = f"Supported are {others}, and aggregates."
             raise self.error(node, "UNSUPPORTED", f"{name.upper()} OVER is not supported", hint=hint)
+        if window.args.get("spec") is not None:
+            hint = "Leave the frame out."
+            raise self.error(node, "SYNTAX", f"{name.upper()} takes no frame", hint=hint)
         if function.expressions:
             message = f'function "{name}" takes no arguments, not {len(function.expressions)}'
             raise self.error(function, "WRONG_ARGUMENTS", message)
@@ -135,13 +138,11 @@ class Ranking:
         check_column_type(binder, bound)
         return bound
 
-    def _over_partition(self, node: exp.Window, window: exp.Window, name: str) -> Bound:
-        if window.args.get("order") is not None:
-            raise self.error(node, "UNSUPPORTED", f"{name.upper()} OVER with an order is not supported", hint=_IN_FROM)
+    def _over_partition(self, node: exp.Window, window: exp.Window) -> Bound:
         partition = self._partition(window)
         signature = tuple(b.expression for b in partition)
         if signature not in self._groupings:
-            grouping = Grouping(Relation(_NOTHING, ()), self.scope, self.names, inner=self._aggregate)
+            grouping = Grouping(NO_ROWS, self.scope, self.names, inner=self._aggregate)
             for key in partition:
                 grouping.add_key(key)
             self._groupings[signature] = grouping
@@ -155,7 +156,7 @@ class Ranking:
             relation = self._ranked(relation, rank, lift)
         for grouping in self._groupings.values():
             relation = self._with_groups(relation, grouping, lift)
-        return relation
+        return self._frames.applied(relation, lift, self._joined)
 
     def _ranked(self, relation: Relation, rank: _Rank, lift: Lift) -> Relation:
         partition = [lift(b) for b in rank.partition]
@@ -184,14 +185,16 @@ class Ranking:
         plan, keys = grouping.over(relation, lift)
         return self._joined(relation.over(plan), grouping.build().plan, keys)
 
-    def _joined(self, rows: Relation, values: Plan, keys: Sequence[Column]) -> Relation:
-        """Every row with the values for its keys; NULL equals NULL here."""
+    def _joined(self, rows: Relation, values: Plan, keys: Sequence[Column], *equal: tuple[Column, Column]) -> Relation:
+        """Every row with the values for its keys; NULL equals NULL here. ``equal``: further columns, under other names."""
         fresh = {key.internal: self.names.unique(key.internal) for key in keys}
         plan = project(values, [(fresh.get(f.name, f.name), reference(f)) for f in values.schema])
         predicates = []
         for key in keys:
             ours, theirs = _comparable(key), _comparable(evolve(key, internal=fresh[key.internal]))
             predicates.append(compared("=", ours, theirs))
+        for own, other in equal:
+            predicates.append(compared("=", _comparable(own), _comparable(other)))
         joined = join(rows, Relation(plan, (Item(()),)), JoinKind.INNER, predicates, self.names)
         return rows.over(joined.plan)
 

@@ -60,7 +60,7 @@ class NestedQueries:
         block: BindBlock,
         defining: Callable[[exp.Expr], AbstractContextManager[None]],
     ) -> None:
-        self.text, self._environment = environment.text, environment
+        self.text, self._environment = environment.text, evolve(environment, subquery=self.subquery)
         self._bind, self._block = bind, block
         self._free = FreeNames(self.text, self._items, defining)
         self._outputs: dict[int, tuple[exp.Expr, Output]] = {}
@@ -111,7 +111,7 @@ class NestedQueries:
         if from_ is None:
             return ()
         bind = partial(self._derived, outer=outer)
-        environment = evolve(self._environment, bind_query=bind, outer=outer, unbounded=[], notices=[])
+        environment = evolve(self._environment, bind_query=bind, outer=outer, unbounded=[], notices=[], bare=[])
         clause = FromClause(environment, NameSource())
         clause.add(from_.this, node.args.get("joins") or [])
         return clause.items

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from headwater.model.python_values import time_text
-from headwater.model.time import BEGINNING, INFINITY
+from headwater.model.time import BEGINNING, INFINITY, moment_text
 
 _EPOCH = datetime(1970, 1, 1)
 _SIZES = ("bytes", "kB", "MB", "GB", "TB")
@@ -67,6 +67,8 @@ def instant_text(instant: int, *, timestamps: bool) -> str:
     ('-', 'the end')
     >>> instant_text(1_500_000, timestamps=True), instant_text(7, timestamps=False)
     ('1970-01-01 00:00:01.500', '7')
+    >>> instant_text(15_999_999, timestamps=True)
+    '1970-01-01 00:00:16 -1µs'
     >>> instant_text(253_402_300_800_000_000, timestamps=True)
     '10000-01-01 00:00:00.000000'
     """
@@ -74,5 +76,5 @@ def instant_text(instant: int, *, timestamps: bool) -> str:
         return "-" if instant == BEGINNING else "the end"
     found = moment(instant, timestamps=timestamps)
     if isinstance(found, datetime):
-        return found.isoformat(sep=" ", timespec="milliseconds")
+        return moment_text(found, timespec="milliseconds")
     return time_text(instant) if timestamps else str(instant)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import asdict, define, field, frozen
 
 from headwater.language.introspection import Answer
+from headwater.model.time import moment_text as readable
 from headwater.runtime.views import metrics
 from headwater.runtime.views.amounts import length_text, moment, rate_text, seconds_text, size_text
 from headwater.runtime.views.metrics import TickReport, TickTimes
@@ -319,7 +320,7 @@ def _phases_text(phases: dict[str, float]) -> str:
 def moment_text(found: datetime | int | None) -> str:
     """An instant as a person reads it."""
     if isinstance(found, datetime):
-        return found.isoformat(sep=" ", timespec="milliseconds")
+        return readable(found, timespec="milliseconds")
     return "-" if found is None else f"{found:,}"
 
 
