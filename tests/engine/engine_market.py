@@ -38,6 +38,10 @@ QUERIES = {
     "bidders": "SELECT DISTINCT bidder FROM bid WINDOW(RANGE 10)",
     "quiet": "SELECT id FROM auction WINDOW(RANGE 40) EXCEPT ALL SELECT auction FROM bid WINDOW(RANGE 10)",
     "lately": "SELECT bidder, SUM(price) AS paid FROM bid WINDOW(PARTITION BY bidder ROWS 3) GROUP BY bidder",
+    "running": (
+        "SELECT bidder, price, SUM(price) OVER w AS total, LAG(price) OVER w AS before, "
+        "MAX(price) OVER (w ROWS 3 PRECEDING) AS best FROM bid WINDOW w AS (PARTITION BY bidder ORDER BY at)"
+    ),
     "large": "SELECT at, auction, price FROM bid WHERE price > 80",
     "early": "SELECT auction, COUNT(*) AS bids FROM bid WINDOW(RANGE 15) GROUP BY auction CONSISTENCY MIDDLE",
     "behind": "SELECT bidder, price FROM bid_behind",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.tokens import Token, TokenType
 
+from headwater.language.parsing.foreign_statements import CREATED, EMISSIONS, source_of
 from headwater.language.parsing.syntax import (
     ConsistencyClause,
     CreateFunction,
@@ -38,6 +39,8 @@ class CreateParser(TimeClauseParser):
         aggregate = self._match_text_seq("AGGREGATE") or False
         if aggregate and not self._match(TokenType.FUNCTION, advance=False):
             raise self.expected("FUNCTION")
+        self._match_texts(("TEMPORARY", "TEMP"))  # everything lasts as long as its engine
+        self._match_text_seq("SYSTEM")
         kind = self._parse_kind("create")
         if_not_exists = self._match_text_seq("IF", "NOT", "EXISTS") or False
         if replace and if_not_exists:
@@ -58,8 +61,12 @@ class CreateParser(TimeClauseParser):
         return self._at(Drop(this=name, kind=kind, if_exists=if_exists), start)
 
     def _parse_kind(self, verb: str) -> str:
+        if self._match_text_seq("MATERIALIZED", "VIEW"):  # a view that is kept up to date is a stream
+            return "STREAM"
         if self._match_texts(KINDS):
             return KINDS[self._prev.text.upper()]
+        if verb == "create" and self._curr and (hint := CREATED.get(self._curr.text.upper())):
+            raise self.error("UNKNOWN_STATEMENT", f"CREATE {self._curr.text.upper()} is not supported", hint=hint)
         if not self._curr:
             raise self.expected(f"what to {verb}")
         near = closest(self._curr.text, KINDS, cutoff=0.7)
@@ -175,6 +182,7 @@ class CreateParser(TimeClauseParser):
         """SOURCE, STATISTICS and the time clauses, in any order."""
         while self._curr and not self._match(TokenType.SEMICOLON, advance=False):
             token = self._curr
+            self._refuse_options(created)
             if self._match_texts(("SOURCE", "FROM")):
                 if created.args.get("source"):
                     raise self.error("DUPLICATE_CLAUSE", "there is a second SOURCE", token)
@@ -187,6 +195,22 @@ class CreateParser(TimeClauseParser):
                 created.append("clauses", clause)
             else:
                 raise self._unknown_clause()
+
+    def _refuse_options(self, created: exp.Expr) -> None:
+        """``WITH ('connector' = 'kafka', …)`` of Flink and ksqlDB, ``USING parquet`` of Spark: which SOURCE to write."""
+        word, start = self._curr.text.upper(), self._curr
+        if word == "USING":
+            self._advance()
+            format_ = self._curr.text.lower() if self._curr else "parquet"
+            hint = source_of({"connector": "filesystem", "format": format_}, created.this.name)
+            raise self.error("UNSUPPORTED", "USING is not supported", start, hint=hint.replace("WITH (…)", "USING"))
+        if word != "WITH" or self._next.token_type != TokenType.L_PAREN:
+            return
+        texts, options = [t.text for t in self._tokens[self._index + 2 :]], {}
+        for place, text in enumerate(texts):
+            if text == "=" and place and place + 1 < len(texts):
+                options[texts[place - 1].lower()] = texts[place + 1]
+        raise self.error("UNSUPPORTED", "WITH (…) is not supported", start, hint=source_of(options, created.this.name))
 
     def _parse_statistic(self) -> exp.Expr:
         """``rate => 5000``, ``distinct(column) => 20000``"""
@@ -272,7 +296,12 @@ class CreateParser(TimeClauseParser):
             return None
         if self._match_text_seq("EVERY"):
             return self._at(EmitClause(this="EVERY", period=self._parse_amount()), start, self._prev)
-        if not self._match_text_seq("ON"):
+        on = self._match_text_seq("ON")
+        if self._curr and (hint := EMISSIONS.get(self._curr.text.upper())):
+            raise self.error(
+                "UNSUPPORTED", f"EMIT {'ON ' if on else ''}{self._curr.text.upper()} is not supported", hint=hint
+            )
+        if not on:
             raise self.expected("ON START, ON CLOSE or EVERY")
         if not self._match_texts(("START", "CLOSE")):
             raise self.expected("START or CLOSE")

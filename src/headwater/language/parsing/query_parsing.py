@@ -11,6 +11,7 @@ from sqlglot import exp
 from sqlglot.tokens import TokenType
 
 from headwater.language.parsing.array_parsing import GENERATORS, array_rows, with_array_rows
+from headwater.language.parsing.foreign_statements import AS_WINDOW, EMISSIONS, IN_FROM
 from headwater.language.parsing.output_windows import windowed_output
 from headwater.language.parsing.syntax import Granularity, OutputWindow, RelationToStream, StreamWindow
 from headwater.language.parsing.table_function_parsing import TableFunctionParser
@@ -94,7 +95,7 @@ class QueryParser(TableFunctionParser):
         if self._match(TokenType.VALUES):
             return self._parse_rows()
         if self._match(TokenType.LATERAL) and self._match_set((TokenType.L_PAREN, TokenType.SELECT), advance=False):
-            hint = "A sub-query in WHERE or in the select list may refer to the other streams."
+            hint = "Join with a sub-query that has the key: JOIN (SELECT k, … FROM s GROUP BY k) AS d ON d.k = b.k."
             raise self.error("UNSUPPORTED", "LATERAL is not supported for sub-queries", self._prev, hint=hint)
         if self._curr.text.upper() in GENERATORS and self._next.token_type == TokenType.L_PAREN:
             return self._parse_array_rows()
@@ -141,6 +142,8 @@ class QueryParser(TableFunctionParser):
 
     def _parse_table_alias(self, alias_tokens: Any = None) -> exp.TableAlias | None:
         word, following = self._curr.text.upper(), self._next.token_type
+        if word in IN_FROM and following in (TokenType.L_PAREN, TokenType.NUMBER, TokenType.VAR):
+            raise self.error("UNSUPPORTED", f"{word} is not supported", hint=IN_FROM[word])
         if word == "GRANULARITY" and following == TokenType.L_PAREN:
             return None
         if word == "CONSISTENCY" and following in self.ID_VAR_TOKENS:
@@ -152,9 +155,13 @@ class QueryParser(TableFunctionParser):
     def _begins_emission(self) -> bool:
         """Is EMIT the clause, and not the name of a table that is joined?"""
         following = [token.text.upper() for token in self._tokens[self._index + 1 : self._index + 3]]
-        return following[:1] == ["EVERY"] or following in (["ON", "START"], ["ON", "CLOSE"])
+        if following[:1] == ["ON"]:
+            return following[1:] in (["START"], ["CLOSE"], ["WINDOW"], ["UPDATE"])
+        return following[:1] == ["EVERY"] or (following[:1] or [""])[0] in EMISSIONS
 
     def _parse_stream_window(self) -> exp.Expr | None:
+        if self._curr.token_type == TokenType.WINDOW and (hint := AS_WINDOW.get(self._next.text.upper())):
+            raise self.error("UNSUPPORTED", f"WINDOW {self._next.text.upper()} is not supported", hint=hint)
         if self._match_pair(TokenType.WINDOW, TokenType.L_PAREN):
             closing, shown = TokenType.R_PAREN, ")"
         elif self._match(TokenType.L_BRACKET):

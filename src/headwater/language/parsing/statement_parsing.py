@@ -9,9 +9,11 @@ from sqlglot.tokens import Token, TokenType
 
 from headwater.errors import SqlError
 from headwater.language.parsing.create_parsing import KINDS, CreateParser
+from headwater.language.parsing.foreign_statements import EXPLAINED, STATEMENTS, STREAM_AS
 from headwater.language.parsing.syntax import AlterQuery, Describe, ExplainStatement, SelectStatement, SetOption, Show
 from headwater.language.system_views import SYSTEM_VIEWS
 from headwater.language.text import closest
+from headwater.settings import Settings
 
 _STATEMENTS = ("SELECT", "CREATE", "ALTER", "DROP", "EXPLAIN", "SHOW", "DESCRIBE", "SET")
 _QUERY_STARTS = (TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.L_PAREN)
@@ -65,7 +67,20 @@ class StatementParser(CreateParser):
         word = self._curr.text
         near = closest(word.upper(), _STATEMENTS, cutoff=0.7)
         hint = f"Did you mean {near}?" if near else f"Statements begin with {', '.join(_STATEMENTS)}."
+        if word.upper() in STATEMENTS:
+            hint = STATEMENTS[word.upper()] or self._instead_of_insert()
+            return self.error("UNKNOWN_STATEMENT", f"there is no statement {word.upper()}", hint=hint)
         return self.error("UNKNOWN_STATEMENT", f'unknown statement "{word}"', hint=hint)
+
+    def _instead_of_insert(self) -> str:
+        """``INSERT INTO t SELECT …`` is a query with a name; ``INSERT INTO t VALUES …`` brings rows."""
+        words = [token for token in self._tokens[self._index + 1 :] if token.token_type != TokenType.SEMICOLON]
+        named = [token for token in words[:4] if token.text.upper() not in ("INTO", "OVERWRITE", "TABLE")]
+        name = named[0].text if named else "name"
+        if "SELECT" not in {token.text.upper() for token in words} and any(t.text.upper() == "VALUES" for t in words):
+            return f"Rows come from a SOURCE, from engine.push('{name}', rows), or CREATE TABLE {name} AS VALUES (…)."
+        sink = f"CREATE SINK {name} TO parquet('folder') AS SELECT …"
+        return f"Write {STREAM_AS.format(name)}, a query with a name; or {sink} for files."
 
     def _parse_alter_query(self) -> exp.Expr:
         """``ALTER QUERY name SET CONSISTENCY …``"""
@@ -81,7 +96,15 @@ class StatementParser(CreateParser):
 
     def _parse_set_option(self) -> exp.Expr:
         start = self._prev
+        if self._match(TokenType.STRING, advance=False):
+            hint = (
+                f"Settings are names without quotes: {', '.join(Settings.names())}. For example: SET optimizer = off."
+            )
+            raise self.error("UNKNOWN_SETTING", f'setting "{self._curr.text}" does not exist', hint=hint)
         name = self._parse_name("the name of a setting")
+        if self._match(TokenType.DOT, advance=False):
+            hint = f"There are {', '.join(Settings.names())}."
+            raise self.error("UNKNOWN_SETTING", f'setting "{name.name}.…" does not exist', self._prev, hint=hint)
         if not (self._match(TokenType.EQ) or self._match_text_seq("TO")):
             raise self.expected('"="')
         token = self._curr
@@ -97,6 +120,9 @@ class StatementParser(CreateParser):
         start = self._prev
         self._explaining = True
         options: dict[str, Any] = {}
+        word = self._curr.text.upper() if self._next and self._next.token_type != TokenType.SEMICOLON else ""
+        if word in EXPLAINED:
+            raise self.error("UNSUPPORTED", f"EXPLAIN {word} is not supported", hint=EXPLAINED[word])
         while self._next and self._parse_explain_option(options):  # the last word is a name, whatever it is
             pass
         if self._match_set(_QUERY_STARTS, advance=False):
@@ -146,6 +172,9 @@ class StatementParser(CreateParser):
 
     def _parse_show_statement(self) -> exp.Expr:
         start = self._prev
+        if self._match_text_seq("CREATE"):
+            hint = "Write DESCRIBE name; SHOW STREAMS lists columns, sources and promises."
+            raise self.error("UNKNOWN_STATEMENT", "SHOW CREATE is not supported", self._prev, hint=hint)
         origin = self._prev.text.upper() if self._match_texts(("ALL", "USER", "SYSTEM")) else None
         views = map(str.upper, SYSTEM_VIEWS)
         allowed = ("FUNCTIONS",) if origin else (*_SHOWN, *views)
@@ -166,6 +195,13 @@ class StatementParser(CreateParser):
     def _parse_describe_statement(self) -> exp.Expr:
         start = self._prev
         kind = None
+        if self._next and self._next.token_type != TokenType.SEMICOLON and self._match_texts(("EXTENDED", "FORMATTED")):
+            hint = (
+                f"Write DESCRIBE {self._curr.text}; SHOW STREAMS lists sources and promises, EXPLAIN what a query does."
+            )
+            raise self.error(
+                "UNSUPPORTED", f"DESCRIBE {self._prev.text.upper()} is not supported", self._prev, hint=hint
+            )
         if self._next and self._match_texts((*KINDS, "QUERY")):
             kind = KINDS.get(self._prev.text.upper(), "QUERY")
         if kind in (None, "QUERY") and self._match_set(_QUERY_STARTS, advance=False):
