@@ -86,6 +86,12 @@ def test_the_interval_of_a_sink(engine: hw.Engine, tmp_path: Path):
     assert query.start().sink.every == 90_000_000
 
 
+@pytest.mark.parametrize(("written", "most"), [("64", 64), ("false", 0)])
+def test_when_files_become_fewer(engine: hw.Engine, tmp_path: Path, written: str, most: int):
+    query = engine.sql(f"CREATE SINK out TO parquet('{tmp_path}/out', compact => {written}) AS SELECT x FROM s")
+    assert query.start().sink.compact == most
+
+
 def test_a_delta_table(engine: hw.Engine, tmp_path: Path):
     import deltalake
 
@@ -177,6 +183,8 @@ def test_replay_takes_it_for_a_named_query(tmp_path: Path):
             "SHARED_FOLDER",
             'sinks "o" and "p" cannot both write into',
         ),
+        ("CREATE SINK o TO parquet('a', compact => 1) AS SELECT x FROM s", "WRONG_ARGUMENT", "from 2 on, or false"),
+        ("CREATE SINK o TO csv('a', compact => 64) AS SELECT x FROM s", "UNKNOWN_OPTION", 'no option "compact"'),
         ("CREATE SINK o AS SELECT x FROM s", "SYNTAX", "expected TO with the place"),
         ("CREATE SINK o TO csv('a') SELECT x FROM s", "SYNTAX", "expected EVERY, or AS with a query"),
         (
