@@ -13,6 +13,7 @@ from headwater.algebra.nodes import Distinct, Plan
 from headwater.algebra.properties import row_times
 from headwater.language import system_views
 from headwater.language.catalog import Catalog, Derived, Kind, Stream, UnboundedWindow
+from headwater.language.closed_windows import check_closed_windows
 from headwater.language.expressions import ExpressionBinder
 from headwater.language.notices import Notice
 from headwater.language.one_instant import BareItem, one_instant
@@ -100,7 +101,8 @@ class QueryBinder(OfText):
         used = (self.catalog.get(name) for name in self.uses)
         told = {node for entry in used if isinstance(entry, Derived) for node in entry.plan.walk()}
         time = self._environment.time_column
-        return one_instant(plan, self.bare, time_column=time, meant=self.meant, known=told.__contains__)
+        found = one_instant(plan, self.bare, time_column=time, meant=self.meant, known=told.__contains__)
+        return [*found, *check_closed_windows(plan, time)]
 
     def bind(self, node: exp.Expr, correlation: Correlation | None = None) -> Output:
         """The plan of a query; its columns have the names that the user sees.
