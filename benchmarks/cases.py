@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from attrs import frozen
 
+from benchmarks import case_queries as q
 from benchmarks.data import DISORDER, WINDOW, Auctions, Bids
 from headwater.model.arrays import Int64Array
 from headwater.model.delta import Delta
@@ -15,22 +16,42 @@ from headwater.model.schema import Schema
 from headwater.operators.aggregates.aggregate import AggregateOperator, Call
 from headwater.operators.base import Operator
 from headwater.operators.joins.join import JoinOperator
+from headwater.operators.joins.outer_join import OuterJoinOperator, SemiJoinOperator
+from headwater.operators.ranking.sort_order import SortColumn
+from headwater.operators.ranking.top_k import TopKOperator
+from headwater.operators.rows.sample import SampleOperator
+from headwater.operators.rows.split import SplitOperator
+from headwater.operators.sweeps.changes import ChangesOperator, FromSignedOperator
 from headwater.operators.sweeps.count_sweep import CountSweepOperator
+from headwater.operators.tables.check_changes import CheckChangesOperator
+from headwater.operators.tables.keyed_table import KeyedTableOperator
+from headwater.operators.tables.repair import RepairOperator
+from headwater.operators.tables.standing_rows import HandOverOperator, StandingRowsOperator
+from headwater.operators.waiting.align import AlignOperator
+from headwater.operators.waiting.align_starts import AlignStartsOperator
+from headwater.operators.waiting.await_other import AwaitOperator
+from headwater.operators.waiting.block import BlockOperator
+from headwater.operators.waiting.finalize import FinalizeOperator
+from headwater.operators.waiting.settle import SettleOperator
+from headwater.operators.waiting.settle_starts import SettleStartsOperator
 from headwater.operators.windows.frame_values import FrameCall
 from headwater.operators.windows.frames import FramesOperator
 from headwater.operators.windows.row_window import RowWindowOperator
+from headwater.operators.windows.session_window import SessionWindowOperator
 
 BID = Schema.of(auction="BIGINT", price="DOUBLE")
+PAIR = Schema.of(auction="BIGINT", price="DOUBLE", pair=pa.struct({"c0": pa.float64(), "c1": pa.float64()}))
+EVENT = Schema.of(auction="BIGINT", price="DOUBLE", deleted="BOOLEAN")
+SIGNED = Schema.of(auction="BIGINT", price="DOUBLE", sign="INT")
 AUCTION = Schema.of(auction="BIGINT", seller="BIGINT")
 KEY = Schema.of(auction="BIGINT")
-ROWS = 10
 
 _COUNT = Call("COUNT", "n", pa.int64())
 _SUM = Call("SUM", "total", pa.float64(), "price")
 _MAX = Call("MAX", "highest", pa.float64(), "price")
 _FRAMES = (
     FrameCall("SUM", "total", pa.float64(), "price"),
-    FrameCall("AVG", "mean", pa.float64(), "price", first=ROWS - 1),
+    FrameCall("AVG", "mean", pa.float64(), "price", first=q.ROWS - 1),
     FrameCall("LAST_VALUE", "before", pa.float64(), "price", first=1, last=1),
 )
 
@@ -46,68 +67,56 @@ class Case:
     streams: tuple[str, ...]
     sql: str | None
     expected: float | None = None
-    """M rows/s that a throw-away prototype reached on one core, where there was one."""
+    """M rows/s that a throw-away prototype reached on one core; it did not have every operator."""
 
 
-_ENDS = f"""
-  ends AS (SELECT auction, ts AS t, 1 AS c, price AS p FROM bid
-           UNION ALL SELECT auction, ts + {WINDOW}, -1, -price FROM bid),
-  steps AS (SELECT auction, t, sum(c) AS c, sum(p) AS p FROM ends GROUP BY auction, t)"""
+_KEYS = [("auction", "auction")]
+_DEAREST = [SortColumn("price", descending=True, nulls_first=False)]
 
-_MOVING_SUM = f"""
-WITH {_ENDS}
-SELECT * FROM (
-  SELECT auction, t, lead(t) OVER w AS until, sum(c) OVER w AS n, sum(p) OVER w AS total
-  FROM steps WINDOW w AS (PARTITION BY auction ORDER BY t)) WHERE n > 0"""
 
-_MOVING_MAX = f"""
-WITH ends AS (SELECT auction, ts AS t, 1 AS c, price AS p, price AS x FROM bid
-              UNION ALL SELECT auction, ts + {WINDOW}, -1, -price, NULL FROM bid),
-  steps AS (SELECT auction, t, sum(c) AS c, sum(p) AS p, max(x) AS x FROM ends GROUP BY auction, t)
-SELECT * FROM (
-  SELECT auction, t, lead(t) OVER w AS until, sum(c) OVER w AS n, sum(p) OVER w AS total,
-         max(x) OVER (PARTITION BY auction ORDER BY t RANGE BETWEEN {WINDOW - 1} PRECEDING AND CURRENT ROW) AS highest
-  FROM steps WINDOW w AS (PARTITION BY auction ORDER BY t)) WHERE n > 0"""
+def _aggregate(*calls: Call) -> Operator:
+    return AggregateOperator([PAIR if calls[0].argument == "pair" else BID], ["auction"], calls, revisable=False)
 
-_DISTINCT = f"""
-SELECT auction, min(ts), max(ts) + {WINDOW} FROM (
-  SELECT auction, ts, sum(fresh) OVER (PARTITION BY auction ORDER BY ts ROWS UNBOUNDED PRECEDING) AS island FROM (
-    SELECT auction, ts, CASE WHEN ts > lag(ts) OVER (PARTITION BY auction ORDER BY ts) + {WINDOW} THEN 1 ELSE 0 END AS fresh
-    FROM bid)) GROUP BY auction, island"""
 
-_EXCEPT = f"""
-WITH ends AS (SELECT auction, ts AS t, 1 AS a, 0 AS b FROM auction
-              UNION ALL SELECT auction, ts + {WINDOW}, -1, 0 FROM auction
-              UNION ALL SELECT auction, ts, 0, 1 FROM bid UNION ALL SELECT auction, ts + {WINDOW}, 0, -1 FROM bid),
-  steps AS (SELECT auction, t, sum(a) AS a, sum(b) AS b FROM ends GROUP BY auction, t)
-SELECT * FROM (
-  SELECT auction, t, lead(t) OVER w AS until, greatest(sum(a) OVER w - sum(b) OVER w, 0) AS n
-  FROM steps WINDOW w AS (PARTITION BY auction ORDER BY t)) WHERE n > 0"""
+class Range:
+    """An aggregate in Python: the largest value less the smallest."""
 
-_JOIN = f"""
-SELECT b.auction, b.price, a.seller, greatest(b.ts, a.ts), least(b.ts, a.ts) + {WINDOW}
-FROM bid b JOIN auction a ON b.auction = a.auction AND b.ts < a.ts + {WINDOW} AND a.ts < b.ts + {WINDOW}"""
+    def init(self, x: float) -> tuple[float, float]:
+        return x, x
 
-_LAST_ROWS = f"""
-SELECT auction, price, ts, lead(ts, {ROWS}) OVER (PARTITION BY auction ORDER BY ts, price) FROM bid"""
+    def merge(self, state: tuple[float, float], x: float) -> tuple[float, float]:
+        return min(state[0], x), max(state[1], x)
 
-_OVER = f"""
-SELECT auction, price, ts, sum(price) OVER (w ROWS UNBOUNDED PRECEDING), avg(price) OVER (w ROWS {ROWS - 1} PRECEDING),
-       lag(price) OVER w FROM bid WINDOW w AS (PARTITION BY auction ORDER BY ts, price)"""
+    def eval(self, state: tuple[float, float]) -> float:
+        return state[1] - state[0]
+
+
+def _of_a_user() -> Operator:
+    return _aggregate(Call("RANGE", "r", pa.float64(), "price", parameters=("benchmarks.cases:Range",)))
+
+
+def _sessions() -> Operator:
+    ends = {"start": "session_start", "end": "session_end", "time": pa.int64()}
+    return SessionWindowOperator(BID, q.GAP, ["auction"], **ends, speculative=False)
+
+
+def _keyed_table() -> Operator:
+    return KeyedTableOperator(EVENT, BID, ["auction"], "deleted")
+
 
 CASES = (
     Case(
         "COUNT + SUM per key, strong",
         lambda: AggregateOperator([BID], ["auction"], [_COUNT, _SUM], revisable=False),
         ("bid",),
-        _MOVING_SUM,
+        q.MOVING_SUM,
         6.5,
     ),
     Case(
         "COUNT + SUM + MAX per key, strong",
         lambda: AggregateOperator([BID], ["auction"], [_COUNT, _SUM, _MAX], revisable=False),
         ("bid",),
-        _MOVING_MAX,
+        q.MOVING_MAX,
         4.5,
     ),
     Case(
@@ -121,31 +130,58 @@ CASES = (
         "window join",
         lambda: JoinOperator(BID, AUCTION, [("auction", "auction")], None, revisable=False),
         ("bid", "auction"),
-        _JOIN,
+        q.JOIN,
         8.0,
     ),
-    Case("DISTINCT", lambda: CountSweepOperator(KEY, "distinct"), ("key",), _DISTINCT, 7.0),
-    Case("EXCEPT ALL", lambda: CountSweepOperator(KEY, "except all"), ("auction key", "key"), _EXCEPT, 7.0),
+    Case("DISTINCT", lambda: CountSweepOperator(KEY, "distinct"), ("key",), q.DISTINCT, 7.0),
+    Case("EXCEPT ALL", lambda: CountSweepOperator(KEY, "except all"), ("auction key", "key"), q.EXCEPT, 7.0),
     Case(
-        f"last {ROWS} rows per key",
-        lambda: RowWindowOperator(BID, ROWS, partition=["auction"], speculative=False),
+        f"last {q.ROWS} rows per key",
+        lambda: RowWindowOperator(BID, q.ROWS, partition=["auction"], speculative=False),
         ("chronon",),
-        _LAST_ROWS,
+        q.LAST_ROWS,
         7.8,
     ),
+    Case("MEDIAN per key", lambda: _aggregate(Call("MEDIAN", "m", pa.float64(), "price")), ("bid",), q.MOVING_MEDIAN),
+    Case("CORR per key", lambda: _aggregate(Call("CORR", "c", pa.float64(), "pair")), ("pair",), q.MOVING_CORRELATION),
+    Case("MAX_BY per key", lambda: _aggregate(Call("MAX_BY", "m", pa.float64(), "pair")), ("pair",), q.HIGHEST_BY),
+    Case("an aggregate of a user per key", _of_a_user, ("bid",), None),
+    Case("outer join", lambda: OuterJoinOperator(BID, AUCTION, _KEYS), ("bid", "auction"), q.OUTER_JOIN),
+    Case("semi join", lambda: SemiJoinOperator(BID, AUCTION, _KEYS), ("bid", "auction"), q.SEMI_JOIN),
+    Case("anti join", lambda: SemiJoinOperator(BID, AUCTION, _KEYS, kind="anti"), ("bid", "auction"), q.ANTI_JOIN),
+    Case("INTERSECT ALL", lambda: CountSweepOperator(KEY, "intersect all"), ("auction key", "key"), q.INTERSECT),
+    Case("session windows, gap 2 s", _sessions, ("chronon",), q.SESSIONS),
+    Case("top 3 per key", lambda: TopKOperator(BID, _DEAREST, 3, 0, ["auction"]), ("bid",), q.FIRST_OF_GROUPS),
+    Case("Istream", lambda: ChangesOperator(KEY, "istream"), ("key",), q.ARRIVALS),
+    Case("from signed rows", lambda: FromSignedOperator(SIGNED), ("signed",), q.LIVES),
+    Case("refreshes every 10 s", lambda: SampleOperator(BID, q.PERIOD), ("bid",), q.REFRESHES),
+    Case("pieces of 20 s", lambda: SplitOperator(BID, q.PIECE), ("bid",), q.PIECES),
+    Case("keyed table", _keyed_table, ("event",), q.LATEST),
+    Case("standing rows", lambda: StandingRowsOperator(BID), ("bid",), None),
+    Case("hand over", lambda: HandOverOperator(BID, ("auction",)), ("bid",), None),
+    Case("repair", lambda: RepairOperator(BID), ("bid",), None),
+    Case("check changes", lambda: CheckChangesOperator(BID, "bid"), ("bid",), None),
+    Case("align", lambda: AlignOperator(BID), ("bid",), q.BY_END),
+    Case("align starts", lambda: AlignStartsOperator(BID), ("bid",), q.BY_START),
+    Case("settle", lambda: SettleOperator(BID), ("bid",), q.BY_END),
+    Case("settle starts", lambda: SettleStartsOperator(BID), ("bid",), q.BY_START),
+    Case("block", lambda: BlockOperator(BID, ["auction"]), ("bid",), q.BY_START),
+    Case("await", lambda: AwaitOperator(BID, ["auction"]), ("bid", "auction"), q.BY_START),
+    Case("finalize", lambda: FinalizeOperator(BID, ["auction"]), ("bid",), None),
     Case(
-        f"OVER: running SUM, AVG of {ROWS} rows, LAG",
+        f"OVER: running SUM, AVG of {q.ROWS} rows, LAG",
         lambda: FramesOperator(BID, _FRAMES, ["auction"], speculative=False),
         ("chronon",),
-        _OVER,
+        q.OVER,
     ),
     Case(
-        f"OVER: running SUM, AVG of {ROWS} rows, LAG, speculative",
+        f"OVER: running SUM, AVG of {q.ROWS} rows, LAG, speculative",
         lambda: FramesOperator(BID, _FRAMES, ["auction"], speculative=True),
         ("chronon",),
         None,
     ),
 )
+"""Every stateful operator; one that only keeps what is handed over to it, or was never late, has nothing to ask DuckDB."""
 
 
 def ticks(case: Case, bids: Bids, auctions: Auctions, rows: int) -> Iterator[Tick]:
@@ -165,6 +201,20 @@ def _delta(stream: str, bids: Bids, auctions: Auctions, bid: slice, auction: sli
         return _windowed(BID, [bids.auction[bid], bids.price[bid]], bids.time[bid], WINDOW)
     if stream == "chronon":
         return _windowed(BID, [bids.auction[bid], bids.price[bid]], bids.time[bid], 1)
+    if stream == "pair":
+        fields = [pa.array(bids.price[bid]), pa.array(bids.time[bid].astype(np.float64))]
+        pairs = pa.StructArray.from_arrays(fields, names=["c0", "c1"])
+        return _windowed(PAIR, [bids.auction[bid], bids.price[bid], pairs], bids.time[bid], WINDOW)
+    if stream == "event":
+        deleted = bids.bidder[bid] % 16 == 0
+        return _windowed(EVENT, [bids.auction[bid], bids.price[bid], deleted], bids.time[bid], 1)
+    if stream == "signed":
+        come, gone = (np.full(len(bids.time[bid]), sign, np.int32) for sign in (1, -1))
+        arrivals = _windowed(SIGNED, [bids.auction[bid], bids.price[bid], come], bids.time[bid], 1)
+        return Delta.concat(
+            SIGNED,
+            [arrivals, _windowed(SIGNED, [bids.auction[bid], bids.price[bid], gone], bids.time[bid] + WINDOW, 1)],
+        )
     if stream == "key":
         return _windowed(KEY, [bids.auction[bid]], bids.time[bid], WINDOW)
     if stream == "auction":
@@ -172,5 +222,6 @@ def _delta(stream: str, bids: Bids, auctions: Auctions, bid: slice, auction: sli
     return _windowed(KEY, [auctions.auction[auction]], auctions.time[auction], WINDOW)
 
 
-def _windowed(schema: Schema, columns: Sequence[np.ndarray], start: Int64Array, window: int) -> Delta:
-    return Delta(schema, [pa.array(c) for c in columns], start, start + window, np.ones(len(start), np.int64))
+def _windowed(schema: Schema, columns: Sequence[np.ndarray | pa.Array], start: Int64Array, window: int) -> Delta:
+    arrays = [c if isinstance(c, pa.Array) else pa.array(c) for c in columns]
+    return Delta(schema, arrays, start, start + window, np.ones(len(start), np.int64))

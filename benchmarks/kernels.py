@@ -52,7 +52,7 @@ def measure_duckdb(case: Case, bids: Bids, auctions: Auctions) -> float | None:
 
 
 def run(rows: int = 1_000_000, tick: int = 100_000) -> Table:
-    """The table: M rows/s a core, ours and DuckDB's, in one run."""
+    """The table: M rows/s per core, ours and DuckDB's, in one run."""
     bids, auctions = make_bids(rows), make_auctions(rows)
     table = Table(
         title=f"{rows:,} bids, 60 s windows, {tick:,} rows per tick, one core, M rows/s (CPU time, best of {_REPEATS})"

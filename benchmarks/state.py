@@ -13,7 +13,8 @@ import pyarrow as pa
 from attrs import frozen
 from rich.table import Table
 
-from benchmarks.cases import AUCTION, BID, KEY, ROWS
+from benchmarks.case_queries import ROWS
+from benchmarks.cases import AUCTION, BID, KEY
 from headwater.model.delta import Delta
 from headwater.model.schema import Schema
 from headwater.operators.aggregates.aggregate import AggregateOperator, Call

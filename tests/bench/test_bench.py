@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import isabstract
 from pathlib import Path
 
 import duckdb
@@ -14,6 +15,8 @@ from benchmarks import drift, files, kernels, planner, state
 from benchmarks.cases import CASES, ticks
 from benchmarks.data import make_auctions, make_bids
 from headwater.cli import main
+from headwater.operators.base import Operator
+from headwater.operators.rows.constant import ConstantOperator
 from headwater.state.store import FileStore, MemoryStore
 
 BIDS, AUCTIONS = make_bids(30_000), make_auctions(30_000)
@@ -24,6 +27,17 @@ def test_every_operator_and_its_query_can_be_measured(case):
     assert kernels.measure(case, BIDS, AUCTIONS, 10_000)[0] > 0
     theirs = kernels.measure_duckdb(case, BIDS, AUCTIONS)
     assert (theirs is None) == (case.sql is None)
+
+
+def test_every_stateful_operator_is_measured():
+    stateful = {kind for kind in below(Operator) if kind.new_state is not Operator.new_state and not isabstract(kind)}
+    bases = {kind for kind in stateful if kind.__subclasses__() and kind.__name__.startswith(("_", "Sweep", "Pool"))}
+    kept_by_nobody = {ConstantOperator}  # rows that it was made with
+    assert stateful - bases - kept_by_nobody == {type(case.make()) for case in CASES}
+
+
+def below(kind: type) -> set[type]:
+    return {found for sub in kind.__subclasses__() for found in (sub, *below(sub))}
 
 
 def test_the_join_finds_as_many_pairs_as_duckdb():

@@ -38,6 +38,10 @@ QUERIES = {
     "bidders": "SELECT DISTINCT bidder FROM bid WINDOW(RANGE 10)",
     "quiet": "SELECT id FROM auction WINDOW(RANGE 40) EXCEPT ALL SELECT auction FROM bid WINDOW(RANGE 10)",
     "lately": "SELECT bidder, SUM(price) AS paid FROM bid WINDOW(PARTITION BY bidder ROWS 3) GROUP BY bidder",
+    "running": (
+        "SELECT bidder, price, SUM(price) OVER w AS total, LAG(price) OVER w AS before, "
+        "MAX(price) OVER (w ROWS 3 PRECEDING) AS best FROM bid WINDOW w AS (PARTITION BY bidder ORDER BY at)"
+    ),
     "large": "SELECT at, auction, price FROM bid WHERE price > 80",
     "early": "SELECT auction, COUNT(*) AS bids FROM bid WINDOW(RANGE 15) GROUP BY auction CONSISTENCY MIDDLE",
     "behind": "SELECT bidder, price FROM bid_behind",
@@ -93,15 +97,20 @@ def bring(folder: Path, step: int, streams: Iterable[str] = FILES) -> None:
         hidden.rename(path)
 
 
-def open_market(folder: Path, *, queries: Mapping[str, str] = QUERIES, **options: Any) -> hw.Engine:
-    """An engine with the streams declared and the queries started together, answers in files."""
+def open_market(
+    folder: Path, *, queries: Mapping[str, str] = QUERIES, together: float = 0, **options: Any
+) -> hw.Engine:
+    """An engine with the streams declared and the queries started together, answers in files.
+
+    ``together``: seconds whose answers go out together.
+    """
     for name in FILES:
         (folder / name).mkdir(parents=True, exist_ok=True)
     engine = hw.connect(**{"runner": "inprocess", "shards": 2, "checkpoint": folder / "checkpoint", **options})
     engine.sql(STREAMS.format(folder=folder))
     with engine.held():
         for name, sql in queries.items():
-            engine.sql(sql, name=name).start(hw.sinks.parquet(folder / "answers" / name))
+            engine.sql(sql, name=name).start(hw.sinks.parquet(folder / "answers" / name, every=together))
     return engine
 
 

@@ -112,4 +112,8 @@ def test_streams_of_two_kinds_of_time_are_in_no_query(text: str):
     with pytest.raises(SqlError, match='has TIMESTAMPs, and "n" counts time in plain numbers') as caught:
         bind_script(STREAMS + text)
     assert caught.value.code == "TIME_UNIT"
-    assert caught.value.hint
+    assert "ORDERED BY timestamp_millis(at)" in caught.value.hint
+    bind_script(
+        STREAMS.replace("at INT) ORDERED BY at", "at BIGINT) ORDERED BY timestamp_millis(at)")
+        + text.replace("[RANGE 5]", "")
+    )

@@ -347,3 +347,31 @@ def test_numbers_inside_of_lists_and_structs_are_no_times():
         for wrong in ({"many": [AT]}, {"one": {"t": AT}}):
             with pytest.raises(StreamError, match="BIGINT"):
                 engine.push("s", [{"at": 2, **wrong}])
+
+
+# -- what is refused --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("CREATE STREAM s (ts BIGINT, t AS ts + 1, u AS t + 1)", 'column "t" is computed itself'),
+        ("CREATE STREAM s (ts BIGINT, t AS nothing(ts))", "UNKNOWN_FUNCTION"),
+        ("CREATE STREAM s (ts BIGINT, t AS COUNT(ts))", "AGGREGATE_POSITION"),
+        ("CREATE STREAM s (ts BIGINT, t AS (SELECT 1))", "SUBQUERY_POSITION"),
+        ("CREATE STREAM s (ts BIGINT, t AS now())", "The same input must always give the same answer"),
+        ("CREATE STREAM s (ts BIGINT, rowtime INT) ORDERED BY timestamp_millis(ts)", "ORDERED BY expression AS name"),
+        ("CREATE STREAM s (ts BIGINT) ORDERED BY CAST(ts AS STRING)", "a stream cannot be ordered by"),
+        ("CREATE STREAM s (ts BIGINT) ORDERED BY to_timestamp_ltz(ts)", r"to_timestamp_ltz\(…, 3\)"),
+        ("CREATE STREAM s (t AS 1)", "has no columns"),
+        ("CREATE STREAM s (a INT, t AS a + 1) AS SELECT 1 AS x", "is computed, but"),
+        ("CREATE TABLE s (a INT, t AS a + 1) SOURCE push(changes => 'debezium')", "images inside of change events"),
+        ("CREATE STREAM s (ts TIMESTAMP(9))", "at most 6 digits"),
+        ("CREATE STREAM s (ts BIGINT, t AS mine(ts))", "Call it in a query"),
+    ],
+)
+def test_what_cannot_be_computed_is_refused_with_what_to_write(text: str, told: str):
+    with hw.connect(runner="inprocess") as engine:
+        engine.create_function("mine", lambda x: x, {"x": "BIGINT"}, "BIGINT")
+        with pytest.raises(hw.SqlError, match=told):
+            engine.sql(text)

@@ -106,6 +106,33 @@ def test_the_driver_is_killed_at_every_named_moment(tmp_path: Path, undisturbed:
     check(tmp_path, undisturbed)
 
 
+@pytest.mark.slow
+def test_the_driver_is_killed_while_answers_wait_to_go_out_together(tmp_path: Path, undisturbed: dict[str, Any]):
+    crashes = [
+        Crash(points.AFTER_THE_SINKS),
+        Crash(points.TOGETHER_IN_A_SINK + "busy"),
+        Crash(points.AFTER_TOGETHER + "early"),
+        Crash(points.AGAIN_IN_A_SINK + "large"),
+    ]
+    killed = [in_child(run_on_spark, tmp_path, crash=crash, together=3600).killed for crash in crashes]
+    assert killed == [True] * len(crashes)
+    in_child(run_on_spark, tmp_path, together=3600).result()
+    assert _rows(answers(tmp_path)) == _rows_by_query(undisturbed["answers"])
+    assert garbage(tmp_path) == []
+
+
+def _rows(found: dict[str, Any]) -> dict[str, list[str]]:
+    """By query, wherever they are."""
+    return {query: sorted(row for rows in files.values() for row in rows) for query, files in found.items()}
+
+
+def _rows_by_query(ticks: dict[Any, list[str]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for (query, _), rows in ticks.items():
+        found.setdefault(query, []).extend(rows)
+    return {query: sorted(rows) for query, rows in found.items()}
+
+
 def read_a_frame(folder: Path) -> None:
     """A stream that Spark reads by itself, and brings again what it has not noted."""
     with hw.connect("local[2]", shards=2, small_tick=0, checkpoint=folder / "checkpoint") as engine:

@@ -59,8 +59,9 @@ NOT_NATIVE = {
         "log",
     ),
     *("log10", "log2", "pow", "power", "sec", "sin", "sinh", "tan", "tanh"),
+    *("expm1", "hypot", "log1p"),
     # They round, shift and overflow in other ways.
-    *("bround", "factorial"),
+    *("bround", "date_bin", "factorial", "truncate"),
     # Letters of all languages, and what one letter is.
     *("initcap", "lcase", "levenshtein", "lower", "reverse", "ucase", "upper"),
     # Regular expressions, and text that is read.
@@ -70,10 +71,11 @@ NOT_NATIVE = {
         "regexp_extract",
         "regexp_extract_all",
         "regexp_like",
+        "regexp_match",
         "regexp_replace",
         "regexp_substr",
     ),
-    *("base64", "rlike", "split", "unbase64", "unhex"),
+    *("base64", "rlike", "split", "split_index", "unbase64", "unhex"),
     # JSON: engines differ in what they read, and in how numbers are written.
     *("from_json", "get_json_object", "json_array_length", "json_exists", "json_object_keys", "json_query"),
     *("json_value", "to_json"),
@@ -101,6 +103,8 @@ PARTLY_NATIVE = {
     "to_date": ["to_date(s, 'yyyy-MM-dd')"],
     "to_timestamp": ["to_timestamp(s)"],
     "to_timestamp_ltz": ["to_timestamp_ltz(s)"],
+    "try_to_date": ["try_to_date(s, 'yyyy-MM-dd')"],
+    "try_to_timestamp": ["try_to_timestamp(s)"],
     "to_unix_timestamp": ["to_unix_timestamp(s)"],
     "unix_timestamp": ["unix_timestamp(s)"],
 }

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from headwater.sinks.base import Sink
 
 FILES, LINES, TABLE = ("parquet", "csv", "json"), "json", "table"
+FILES_EVERY = "1 second"
+"""Files of ``--output`` have the answers of so long, unless ticks have an interval: ten ticks a second are common."""
 
 
 @frozen
@@ -211,7 +213,8 @@ def _sinks(options: Options) -> Callable[[str], Sink]:
         if form not in FILES:
             raise InputError("WRONG_FORMAT", f'files cannot have the format "{form}"', hint=f"Write {_either(FILES)}.")
         make, output = {"parquet": sinks.parquet, "csv": sinks.csv, "json": sinks.json}[form], options.output
-        return lambda name: make(output / folder_name(name))
+        every = 0 if wall_time_in(options.every, what="--every") else FILES_EVERY
+        return lambda name: make(output / folder_name(name), every=every)
     if options.discard:
         return lambda name: sinks.noop()
     form = options.format or (TABLE if is_terminal() else LINES)

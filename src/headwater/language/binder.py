@@ -33,6 +33,7 @@ from headwater.language.parsing.syntax import (
 )
 from headwater.language.query import QueryBinder
 from headwater.language.questions import Questions
+from headwater.language.quoted_names import quoted_names
 from headwater.language.relations.from_items import Output
 from headwater.language.script import RESULT, Query, Script, with_names
 from headwater.language.text import OfText, did_you_mean
@@ -150,8 +151,9 @@ class _ScriptBinder(OfText):
                 node, "TOO_DEEP", f"the query has more than {_DEEPEST} operators or UNIONs above each other", hint=hint
             )
         refuse = self.settings.unbounded_state == "error"
+        quoted = quoted_names(self.text, self.catalog, node)
         bounded = check_bounded(output.plan, binder.unbounded, refuse=refuse)
-        notices = [*binder.notices, *bounded, *binder.instant_notices(output.plan)]
+        notices = [*quoted, *binder.notices, *bounded, *binder.instant_notices(output.plan)]
         self._notice(*notices)
         return output, binder
 

@@ -16,9 +16,10 @@ from headwater.expressions.nodes import FALSE, TRUE, Call, Case, Cast, Expressio
 from headwater.expressions.rewrite import can_fail
 from headwater.expressions.types import common_type, comparable, is_nested, is_numeric
 from headwater.language.arithmetic import divides_whole, meeting, spark_operands
-from headwater.language.casts import as_text, converted, string_constant
-from headwater.language.functions.calls import bind_call, bind_special_form, refused_constant
+from headwater.language.casts import as_text, as_time, converted, string_constant, with_times
+from headwater.language.functions.calls import bind_call, bind_constructor, bind_special_form, refused_constant
 from headwater.language.predicates import connected, test
+from headwater.language.row_values import written_out
 from headwater.language.scope import Bound, Scope, struct_field
 from headwater.language.subqueries.conditions import COMPARISONS, as_value
 from headwater.language.text import error_on
@@ -78,6 +79,8 @@ class ExpressionBinder:
     def bind(self, node: exp.Expr) -> Bound:
         if as_value(node) is not None:
             return self._on_subquery(node)
+        if (single := written_out(self.scope.text, node)) is not None:
+            return evolve(self.bind(single), origin=node)
         match node:
             case exp.Column():
                 return self._column(node)
@@ -105,6 +108,8 @@ class ExpressionBinder:
                 return self._interval(node)
             case exp.Bracket():
                 return self._element(node)
+            case exp.Array() | exp.HexString():
+                return bind_constructor(self, node)
             case exp.Dot() if isinstance(node.expression, exp.Identifier):
                 return struct_field(self.scope.text, self.bind(node.this), node.expression.name)
             case exp.Extract() | exp.Substring() | exp.Trim() | exp.StrPosition():
@@ -124,6 +129,12 @@ class ExpressionBinder:
                 return self._like(node.this, node.expression)
             case exp.Anonymous():
                 return bind_call(self, node)
+            case exp.Tuple():
+                hint = "Compare it with another one: (a, b) = (1, 2); or make a STRUCT: struct(a, b)."
+                raise self.error(node, "UNSUPPORTED", "a row is no value here", hint=hint)
+            case exp.JSONExtract() | exp.JSONExtractScalar():
+                hint = "Write json_value(js, '$.a'), or json_query(js, '$.a') for an object or an array."
+                raise self.error(node, "UNSUPPORTED", "the operators -> and ->> are not supported", hint=hint)
             case exp.Star():
                 raise self.error(node, "SYNTAX", '"*" cannot be used here')
         if type(node) in _COMPARISONS:
@@ -220,6 +231,8 @@ class ExpressionBinder:
             return self._is(node, operands, what)
         if name == "negative":
             return self.negative(operands[0], node, what)
+        if name in ("+", "-") and any(o.type == INTERVAL for o in operands):
+            operands = [as_time(o) for o in operands]
         if name in _ARITHMETIC:
             operands = spark_operands(name, operands)
         if name == "div" and not divides_whole(operands):
@@ -271,6 +284,7 @@ class ExpressionBinder:
             results.append(self.bind(branch.args["true"]))
         if node.args.get("default"):
             results.append(self.bind(node.args["default"]))
+        results = with_times(results)
         self.same_kind(results, "the results of CASE")
         results = meeting(results)
         branches = tuple((c.expression, r.expression) for c, r in zip(conditions, results, strict=False))
@@ -310,7 +324,10 @@ class ExpressionBinder:
         operands = [self.bind(node.this), *(self.bind(e) for e in node.expressions)]
         if not pa.types.is_list(operands[0].type):  # DuckDB would take a letter of a string
             types = " and ".join(shown(o.type) for o in operands)
-            raise self.error(node, "TYPE_MISMATCH", f'operator "[]" does not take {types}')
+            kind = operands[0].type
+            hint = "A part of JSON text: json_value(s, '$.a')." if pa.types.is_string(kind) else ""
+            hint = "Fields are read as s.name." if pa.types.is_struct(kind) else hint
+            raise self.error(node, "TYPE_MISMATCH", f'operator "[]" does not take {types}', hint=hint)
         return self.called("[]", node, operands[:2], what='operator "[]"')
 
     # -- aggregates and sub-queries ---------------------------------------------------------------------------------

@@ -64,3 +64,8 @@ def did_you_mean(word: str, candidates: Iterable[str], *, all_of_them: str = "",
     if near:
         return f'Did you mean "{near}"?'
     return f"{all_of_them} {', '.join(listed)}." if all_of_them and listed else ""
+
+
+def quoted_name_hint(name: str) -> str:
+    """For a name in double quotes, which are those of text."""
+    return f"For the name write `{name}` in backticks."

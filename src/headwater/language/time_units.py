@@ -84,7 +84,8 @@ def check_one_domain(text: str, node: exp.Expr, plan: Plan, lookup: Lookup) -> N
         "TIME_UNIT",
         f'"{stamped.name}" has TIMESTAMPs, and "{numbered.name}" counts time in plain numbers',
         detail="The two have no instant in common that means anything, so nothing would come of it.",
-        hint=f'Declare "{numbered.name}" with a column of TIMESTAMPs as its time, too: ORDERED BY …',
+        hint=f'Declare "{numbered.name}" with TIMESTAMPs, too: ORDERED BY timestamp_millis({numbered.time}), if these are '
+        "milliseconds since 1970, or timestamp_seconds.",
     )
 
 

@@ -76,6 +76,11 @@ def types_hint(node: exp.Expr) -> str:
     """What to write instead of a type that there is not."""
     if node.this in _TIMESTAMPS:
         return f"Times have microseconds, so at most {_FINEST} digits: TIMESTAMP({_FINEST}), or just TIMESTAMP."
+    if any(t.this == exp.DType.MAP for t in node.find_all(exp.DataType)):
+        return (
+            "There are no maps: write ARRAY<STRUCT<key: STRING, value: INT>>, a STRUCT if the keys are known, or STRING "
+            "with JSON, of which json_value(m, '$.key') takes a part."
+        )
     return f"There are {TYPE_NAMES}."
 
 

@@ -70,3 +70,46 @@ def translated(pattern: str) -> DatetimePattern | None:
     # Without a year the two engines begin at different ones.
     reading = "".join(read) if len(read) == len(matches) and "yyyy" in pattern else None
     return DatetimePattern("".join(signs), reading)
+
+
+_POSTGRES = {
+    "YYYY": "yyyy",
+    "YY": "yy",
+    "MM": "MM",
+    "Month": "MMMM",
+    "Mon": "MMM",
+    "DDD": "DDD",
+    "DD": "dd",
+    "Day": "EEEE",
+    "Dy": "E",
+    "HH24": "HH",
+    "HH12": "hh",
+    "HH": "hh",
+    "MI": "mm",
+    "SS": "ss",
+    "MS": "SSS",
+    "US": "SSSSSS",
+    "AM": "a",
+    "PM": "a",
+}
+_POSTGRES_PIECES = re.compile(rf'({"|".join(_POSTGRES)})|"([^"]*)"|([^A-Za-z"])|(.)', re.DOTALL)
+
+
+def from_postgres(pattern: str) -> str | None:
+    """PostgreSQL's pattern in Spark's letters; None if there is something else in it.
+
+    >>> from_postgres('YYYY-MM-DD"T"HH24:MI:SS.MS')
+    "yyyy-MM-dd'T'HH:mm:ss.SSS"
+    """
+    made = ""
+    for piece in _POSTGRES_PIECES.finditer(pattern):
+        word, quoted, sign, stray = piece.groups()
+        if stray is not None:
+            return None
+        if word is not None:
+            made += _POSTGRES[word]
+        elif quoted is not None:
+            made += "'" + quoted.replace("'", "''") + "'" if quoted else ""
+        else:
+            made += "''" if sign == "'" else sign
+    return made if translated(made) is not None else None

@@ -129,6 +129,12 @@ NUMBERS: dict[str, Function] = {
     "degrees": Function(1, 1, "DEGREES({0})", takes=("double",), spark="({0} * 57.29577951308232D)"),
     "e": Function(0, 0, "EXP(1)"),
     "exp": Function(1, 1, "EXP({0})", takes=("double",)),
+    "expm1": Function(  # EXP(x) - 1 loses digits near 0
+        1,
+        1,
+        "CASE WHEN ABS({0}) < 1e-15 THEN {0} WHEN ABS({0}) < 1 THEN 2 * SINH({0} / 2) * EXP({0} / 2) ELSE EXP({0}) - 1 END",
+        takes=("double",),
+    ),
     "factorial": Function(
         1, 1, "CASE WHEN {0} BETWEEN 0 AND 20 THEN CAST(FACTORIAL({0}) AS BIGINT) END", takes=("int",)
     ),
@@ -145,9 +151,25 @@ NUMBERS: dict[str, Function] = {
         },
     ),
     "isnan": Function(1, 1, "COALESCE(ISNAN({0}), FALSE)", takes=("real",), spark="isnan({args})"),
+    "hypot": Function(
+        2,
+        2,
+        "CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN ISINF({0}) OR ISINF({1}) "
+        "THEN CAST('Infinity' AS DOUBLE) WHEN {0} = 0 THEN ABS({1}) "
+        "WHEN ABS({0}) >= ABS({1}) THEN ABS({0}) * SQRT(1 + ({1} / {0}) * ({1} / {0})) "
+        "ELSE ABS({1}) * SQRT(1 + ({0} / {1}) * ({0} / {1})) END",
+        takes=("double", "double"),
+    ),
     "ln": Function(1, 1, "CASE WHEN {0} > 0 THEN LN({0}) END", takes=("double",)),
     "log": Function(2, 2, "CASE WHEN LEAST({0}, {1}) > 0 THEN LN({1}) / LN({0}) END", takes=("double", "double")),
     "log10": Function(1, 1, "CASE WHEN {0} > 0 THEN LOG10({0}) END", takes=("double",)),
+    "log1p": Function(  # LN(1 + x) loses digits near 0
+        1,
+        1,
+        "CASE WHEN {0} <= -1 THEN NULL WHEN ABS({0}) < 1e-15 THEN {0} "
+        "WHEN ABS({0}) < 0.5 THEN 2 * ATANH({0} / (2 + {0})) ELSE LN(1 + {0}) END",
+        takes=("double",),
+    ),
     "log2": Function(1, 1, "CASE WHEN {0} > 0 THEN LOG2({0}) END", takes=("double",)),
     "nanvl": Function(
         2,
@@ -181,4 +203,5 @@ NUMBERS: dict[str, Function] = {
     ),
     "tan": Function(1, 1, "TAN({0})", takes=("double",)),
     "tanh": Function(1, 1, "TANH({0})", takes=("double",)),
+    "truncate": Function(1, 2, "TRUNC({args})", takes=("number", "int")),  # Flink's
 }

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import pyarrow as pa
 
-from headwater.expressions.functions.record import MANY, Function
+from headwater.expressions.functions.record import MANY, Function, constant
 from headwater.expressions.nodes import Expression, Literal
 
 _SUBSTRING = "SUBSTRING({0}, CASE WHEN {1} = 0 THEN 1 ELSE {1} END%s)"
@@ -40,6 +41,13 @@ def _spark_split_part(arguments: Sequence[Expression]) -> str:
     return "split_part({args})" if isinstance(part, Literal) and part.text not in (None, "0") else ""
 
 
+def _groups(arguments: Sequence[Expression]) -> str:
+    """What the groups of a constant pattern match, or all of it if there are none; NULL if it does not match."""
+    groups = re.compile(constant(arguments[1])).groups
+    found = ", ".join(f"REGEXP_EXTRACT({{0}}, {{1}}, {i})" for i in (range(1, groups + 1) if groups else [0]))
+    return f"CASE WHEN REGEXP_MATCHES({{0}}, {{1}}) THEN LIST_VALUE({found}) END"
+
+
 STRINGS: dict[str, Function] = {
     "ascii": Function(1, 1, "CAST(ASCII({0}) AS INTEGER)", spark="ascii({args})"),
     "base64": Function(1, 1, {"": _TO_BASE64 % "{0}", "text": _TO_BASE64 % "ENCODE({0})"}),
@@ -70,7 +78,7 @@ STRINGS: dict[str, Function] = {
         of_null=True,
         spark="CASE WHEN {0} > 0 THEN get(array({rest}), {0} - 1) END",
     ),
-    "endswith": Function(2, 2, "ENDS_WITH({args})", spark="endswith({args})"),
+    "endswith": Function(2, 2, "ENDS_WITH({args})", also=("ends_with",), spark="endswith({args})"),
     "find_in_set": Function(
         2,
         2,
@@ -84,7 +92,7 @@ STRINGS: dict[str, Function] = {
         "ARRAY_TO_STRING(LIST_TRANSFORM(STRING_SPLIT(LOWER({0}), ' '), "
         "lambda word: UPPER(LEFT(word, 1)) || SUBSTRING(word, 2)), ' ')",
     ),
-    "instr": Function(2, 2, "CAST(INSTR({args}) AS INTEGER)", spark="instr({args})"),
+    "instr": Function(2, 2, "CAST(INSTR({args}) AS INTEGER)", also=("strpos",), spark="instr({args})"),
     "left": Function(2, 2, f"LEFT({{0}}, {_AT_LEAST_0 % (1, 1)})", takes=("string", "int"), spark="left({args})"),
     "length": Function(
         1,
@@ -145,6 +153,7 @@ STRINGS: dict[str, Function] = {
     "replace": Function(
         2, 3, "REPLACE({0}, {1}, '') ; REPLACE({args})", spark="replace({0}, {1}, '') ; replace({args})"
     ),
+    "regexp_match": Function(2, 2, _groups),  # PostgreSQL's
     "reverse": Function(
         1, 1, {"": "ARRAY_TO_STRING(LIST_REVERSE(STRING_SPLIT({0}, '')), '')", "list": "LIST_REVERSE({0})"}
     ),
@@ -163,6 +172,12 @@ STRINGS: dict[str, Function] = {
     "sha2": Function(2, 2, "SHA256({0})", spark="sha2({args})"),
     "space": Function(1, 1, "REPEAT(' ', {0})", takes=("int",), spark="space({args})"),
     "split": Function(2, 2, "STRING_SPLIT_REGEX({args})"),
+    "split_index": Function(  # Flink's: counts from 0
+        3,
+        3,
+        "CASE WHEN {2} >= 0 THEN LIST_EXTRACT(STRING_SPLIT({0}, {1}), CAST({2} AS BIGINT) + 1) END",
+        takes=("string", "string", "int"),
+    ),
     "split_part": Function(
         3,
         3,
@@ -170,7 +185,7 @@ STRINGS: dict[str, Function] = {
         takes=("string", "string", "int"),
         spark=_spark_split_part,
     ),
-    "startswith": Function(2, 2, "STARTS_WITH({args})", spark="startswith({args})"),
+    "startswith": Function(2, 2, "STARTS_WITH({args})", also=("starts_with",), spark="startswith({args})"),
     "substr": Function(
         2,
         3,

@@ -169,6 +169,12 @@ TIMES: dict[str, Function] = {
     "add_months": Function(
         2, 2, "CAST({0} + TO_MONTHS({1}) AS DATE)", takes=("date", "int"), spark="add_months({args})"
     ),
+    "date_bin": Function(  # PostgreSQL's
+        2,
+        3,
+        "TIME_BUCKET({0}, {1}, TIMESTAMP '1970-01-01 00:00:00') ; TIME_BUCKET({0}, {1}, {2})",
+        takes=("any", "timestamp", "timestamp"),
+    ),
     "date_add": Function(2, 2, "(CAST({0} AS DATE) + CAST({1} AS INTEGER))", spark=_spark_days("+")),
     "date_format": Function(2, 2, _written, spark=_spark_format),
     "date_from_unix_date": Function(
@@ -205,7 +211,7 @@ TIMES: dict[str, Function] = {
         1,
         "MAKE_TIMESTAMP({0} * CAST(1000 AS BIGINT))",
         takes=("integer",),
-        also=("from_unixtime_ms",),
+        also=("from_unixtime_ms", "from_unixtime_millis"),
         spark="timestamp_millis({args})",
     ),
     "timestamp_seconds": Function(
@@ -247,6 +253,8 @@ TIMES: dict[str, Function] = {
     ),
     "unix_timestamp": Function(1, 2, _seconds, spark=_spark_seconds),
     "weekday": Function(1, 1, "CAST(ISODOW({0}) - 1 AS INTEGER)", takes=("date",), spark="weekday({args})"),
-    "weekofyear": Function(1, 1, "CAST(WEEKOFYEAR({0}) AS INTEGER)", takes=("date",), spark="weekofyear({args})"),
+    "weekofyear": Function(
+        1, 1, "CAST(WEEKOFYEAR({0}) AS INTEGER)", takes=("date",), also=("week",), spark="weekofyear({args})"
+    ),
     "year": Function(1, 1, "CAST(YEAR({0}) AS INTEGER)", takes=("date",), spark="year({args})"),
 }

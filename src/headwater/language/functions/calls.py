@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+from attrs import evolve
 from sqlglot import exp
 
 from headwater.errors import SqlError
@@ -65,6 +66,16 @@ def bind_special_form(binder: Binder, node: exp.Expr) -> Bound:
     given = tuple(o.expression for o in operands)
     call = Call(plain, given[:1], pa.null()) if letters is None else Call(chosen, given, pa.null())
     return binder.typed(call, node, operands, nullable=True, what=f'function "{written_name(node)}"')
+
+
+def bind_constructor(binder: Binder, node: exp.Expr) -> Bound:
+    """``ARRAY[1, 2]`` is ``array(1, 2)``, ``X'ff'`` bytes."""
+    if isinstance(node, exp.HexString):
+        return evolve(_built_in(binder, node, "unhex", [exp.Literal.string(node.name)]), nullable=False)
+    if not node.expressions:
+        hint = "Say of which type: CAST(NULL AS ARRAY<INT>); array_remove(array(0), 0) has no items."
+        raise binder.error(node, "WRONG_ARGUMENTS", "ARRAY[] has no type", hint=hint)
+    return _built_in(binder, node, "array", node.expressions)
 
 
 def refused_constant(binder: Binder, node: exp.Column) -> SqlError | None:

@@ -16,7 +16,7 @@ from headwater.expressions.functions.record import Function
 from headwater.expressions.nodes import Case, Literal
 from headwater.expressions.rewrite import conjunction
 from headwater.expressions.types import common_type, is_nested, is_numeric, is_temporal
-from headwater.language.casts import converted
+from headwater.language.casts import as_time, converted
 from headwater.language.predicates import is_there
 from headwater.language.scope import Bound
 
@@ -58,6 +58,7 @@ _KINDS: dict[str, Kind] = {
     "only number": lambda given: given if is_numeric(given) or pa.types.is_null(given) else None,
     "string": lambda given: pa.string() if pa.types.is_string(given) or pa.types.is_null(given) else None,
     "date": _becomes(pa.date32()),
+    "timestamp": _becomes(pa.timestamp("us")),
     "only time": _stays(pa.date32(), pa.timestamp("us"), pa.null()),
 }
 
@@ -69,12 +70,13 @@ def as_parameters(function: Function, arguments: Sequence[Bound]) -> list[Bound]
     given: list[Bound] = []
     strict = not function.of_null
     attempt = strict and any(pa.types.is_null(a.type) for a in arguments)
-    for argument, kind in zip(arguments, chain(function.takes, repeat(function.further)), strict=False):
+    for value, kind in zip(arguments, chain(function.takes, repeat(function.further)), strict=False):
+        argument = as_time(value) if kind == "only time" else value
         type_ = _KINDS[kind](argument.type)
         if type_ is None:
             return None
-        value = converted(argument, type_, attempt=attempt)
-        given.append(_if_needed(value, given) if strict and _can_fail(argument, type_) else value)
+        made = converted(argument, type_, attempt=attempt)
+        given.append(_if_needed(made, given) if strict and _can_fail(argument, type_) else made)
     return given
 
 

@@ -12,7 +12,7 @@ from headwater.errors import SqlError
 from headwater.expressions.functions.table import NAMED
 from headwater.expressions.nodes import Call, Case, Literal, UserCall
 from headwater.language.arithmetic import meeting
-from headwater.language.casts import as_text, converted
+from headwater.language.casts import as_text, converted, with_times
 from headwater.language.functions.parameters import as_parameters
 from headwater.language.scope import Bound, Scope
 from headwater.language.types import shown
@@ -57,6 +57,7 @@ def plain_call(binder: Binder, node: exp.Expr, name: str, arguments: Sequence[Bo
     function, arguments = NAMED[name], list(arguments)
     if function.alike is not None:
         first = function.alike
+        arguments = [*arguments[:first], *with_times(arguments[first:])]
         binder.same_kind(arguments[first:], f'the arguments of "{written_name(node)}"')
         if name != "nullif":  # the type of its first argument
             arguments = [*arguments[:first], *meeting(arguments[first:])]

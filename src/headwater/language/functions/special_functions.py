@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -9,7 +10,7 @@ from attrs import evolve
 from sqlglot import exp
 
 from headwater.expressions.casts import cast_text
-from headwater.expressions.functions.datetime_patterns import translated
+from headwater.expressions.functions.datetime_patterns import from_postgres, translated
 from headwater.expressions.functions.record import MANY
 from headwater.expressions.functions.table import NAMED
 from headwater.expressions.functions.times import DEFAULT_PATTERN, LENGTHS, MONTHS
@@ -17,7 +18,7 @@ from headwater.expressions.levenshtein import LEVENSHTEIN
 from headwater.expressions.nodes import Call, Case, Literal
 from headwater.expressions.types import is_numeric, is_temporal
 from headwater.language.arithmetic import meeting, spark_operands
-from headwater.language.casts import as_date, converted
+from headwater.language.casts import as_date, as_time, converted, with_times
 from headwater.language.functions.json_functions import JSON_FUNCTIONS
 from headwater.language.functions.parameters import as_parameters
 from headwater.language.functions.plain_calls import Binder, not_taken, plain_call, python_call
@@ -25,6 +26,7 @@ from headwater.language.functions.special_function import Builder, SpecialFuncti
 from headwater.language.predicates import is_null, is_there, test
 from headwater.language.scope import Bound
 from headwater.language.types import shown
+from headwater.model.types import INTERVAL
 
 # -- units ----------------------------------------------------------------------------------------------------------
 
@@ -72,7 +74,7 @@ def _word(binder: Binder, node: exp.Expr, function: str) -> str:
 def part_of_time(binder: Binder, node: exp.Expr, name: str, unit: exp.Expr, value: exp.Expr) -> Bound:
     """EXTRACT(unit FROM value)."""
     found = unit_of(binder, unit, name, _PARTS)
-    return call_of(binder, node, name, "date_part", [found, binder.bind(value)])
+    return call_of(binder, node, name, "date_part", [found, as_time(binder.bind(value))])
 
 
 def _date_part(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
@@ -83,7 +85,7 @@ def _date_part(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Ex
 def _date_trunc(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
     constant_text(binder, arguments[0], "the unit")
     unit = unit_of(binder, arguments[0], name, _TRUNCATIONS)
-    return call_of(binder, node, name, "date_trunc", [unit, binder.bind(arguments[1])])
+    return call_of(binder, node, name, "date_trunc", [unit, as_time(binder.bind(arguments[1]))])
 
 
 def _trunc(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
@@ -172,7 +174,7 @@ def _to_timestamp_ltz(binder: Binder, node: exp.Expr, name: str, arguments: list
         hint = (
             f"Of milliseconds: {name}(…, 3). There are timestamp_millis, timestamp_seconds and timestamp_micros, too."
         )
-        raise binder.error(arguments[-1], "WRONG_ARGUMENT", message, hint=hint)
+        raise binder.error(arguments[-1], "WRONG_ARGUMENTS", message, hint=hint)
     return plain_call(binder, node, units[digits], [value])
 
 
@@ -217,6 +219,43 @@ def _from_unixtime(binder: Binder, node: exp.Expr, name: str, arguments: list[ex
 def _date_format(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
     pattern = _pattern(binder, arguments[1])
     return call_of(binder, node, name, "date_format", [binder.bind(arguments[0]), pattern])
+
+
+def _to_char(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
+    """PostgreSQL's: the same as date_format with a pattern in other letters."""
+    written = constant_text(binder, arguments[1], "the pattern")
+    pattern = from_postgres(written)
+    if pattern is None:
+        hint = (
+            "Supported are YYYY, MM, Mon, DD, HH24, HH12, MI, SS, MS, US, AM, Dy and text in double quotes; "
+            "date_format(t, 'yyyy-MM-dd HH:mm:ss') takes Spark's patterns."
+        )
+        raise binder.error(arguments[1], "UNSUPPORTED", f"the pattern '{written}' is not supported", hint=hint)
+    value = as_time(binder.bind(arguments[0]))
+    if not is_temporal(value.type):
+        hint = "CAST(x AS STRING) makes text of a number; format it with lpad(…)." if is_numeric(value.type) else ""
+        message = f'function "{name}" does not take {shown(value.type)}'
+        raise binder.error(node, "TYPE_MISMATCH", message, hint=hint)
+    return call_of(binder, node, name, "date_format", [value, pattern])
+
+
+def _date_bin(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
+    """``date_bin(INTERVAL '15' MINUTES, t [, origin])``."""
+    length = binder.bind(arguments[0])
+    if length.type != INTERVAL:
+        hint = "For example: date_bin(INTERVAL '15' MINUTES, t)."
+        raise binder.error(arguments[0], "TYPE_MISMATCH", f'function "{name}" begins with an INTERVAL', hint=hint)
+    return plain_call(binder, node, name, [length, *(binder.bind(a) for a in arguments[1:])])
+
+
+def _regexp_match(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
+    pattern = constant_text(binder, arguments[1], "the pattern")
+    try:
+        re.compile(pattern)
+    except re.error as problem:
+        message = f"the pattern '{pattern}' cannot be read"
+        raise binder.error(arguments[1], "WRONG_ARGUMENTS", message, detail=str(problem)) from None
+    return call_of(binder, node, name, "regexp_match", [binder.bind(arguments[0]), pattern])
 
 
 # -- arithmetic -------------------------------------------------------------------------------------------------------
@@ -276,7 +315,7 @@ def _null_if_zero(binder: Binder, node: exp.Expr, name: str, arguments: list[exp
 
 
 def _equal_null(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
-    sides = [binder.bind(a) for a in arguments]
+    sides = with_times([binder.bind(a) for a in arguments])
     binder.same_kind(sides, f'the arguments of "{name}"')
     left, right = (side.expression for side in meeting(sides))
     return Bound(test("<=>", left, right), False, node)
@@ -290,6 +329,7 @@ def _null_test(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Ex
 def _if(binder: Binder, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> Bound:
     """``if(condition, a, b)``; ``nvl2(x, a, b)``, where the condition is that x is there."""
     first, *results = (binder.bind(a) for a in arguments)
+    results = with_times(results)
     binder.same_kind(results, f'the arguments of "{name}"')
     results = meeting(results)
     condition = is_there(first) if name == "nvl2" else binder.boolean(first, f'the first argument of "{name}"')
@@ -337,6 +377,7 @@ SPECIAL_FUNCTIONS: dict[str, SpecialFunction] = {
     **JSON_FUNCTIONS,
     "date": SpecialFunction(1, 1, _cast_to(pa.date32())),
     "date_add": SpecialFunction(2, 3, _date_add),
+    "date_bin": SpecialFunction(2, 3, _date_bin),
     "date_diff": SpecialFunction(2, 3, _date_diff),
     "date_format": SpecialFunction(2, 2, _date_format),
     "date_part": SpecialFunction(2, 2, _date_part),
@@ -361,16 +402,20 @@ SPECIAL_FUNCTIONS: dict[str, SpecialFunction] = {
     "nvl2": SpecialFunction(3, 3, _if),
     "pmod": SpecialFunction(2, 2, _arithmetic("%", "pmod")),
     "positive": SpecialFunction(1, 1, _signed),
+    "regexp_match": SpecialFunction(2, 2, _regexp_match),
     "sha2": SpecialFunction(2, 2, _sha2),
     "struct": SpecialFunction(1, MANY, _struct),
     "timestamp": SpecialFunction(1, 1, _cast_to(pa.timestamp("us"))),
     "timestampadd": SpecialFunction(3, 3, _timestamp_add),
     "timestampdiff": SpecialFunction(3, 3, _timestamp_diff),
+    "to_char": SpecialFunction(2, 2, _to_char),
     "to_date": SpecialFunction(1, 2, _to_date),
     "to_timestamp": SpecialFunction(1, 2, _to_timestamp),
     "to_timestamp_ltz": SpecialFunction(1, 2, _to_timestamp_ltz),
     "to_unix_timestamp": SpecialFunction(1, 2, _unix_timestamp),
     "trunc": SpecialFunction(2, 2, _trunc),
+    "try_to_date": SpecialFunction(1, 2, _to_date),
+    "try_to_timestamp": SpecialFunction(1, 2, _to_timestamp),
     "try_divide": SpecialFunction(2, 2, _arithmetic("/", "/")),
     "unix_timestamp": SpecialFunction(1, 2, _unix_timestamp),
     "zeroifnull": SpecialFunction(1, 1, _zero_if_null),

@@ -20,7 +20,7 @@ from headwater.errors import HeadwaterError, SqlError
 from headwater.expressions.aggregates import BY_SQL_NAME
 from headwater.language.parsing.json_parsing import json_call
 from headwater.language.parsing.syntax import Duration
-from headwater.language.text import error_at
+from headwater.language.text import error_at, quoted_name_hint
 
 _NUMBER_AND_UNIT = re.compile(r"\s*([-+]?[\d.]+)\s+([A-Za-z]+)\s*")
 _AFTER_A_LENGTH = frozenset({"SLIDE", "INTERNAL"})
@@ -37,6 +37,12 @@ def check_extensible(module: ModuleType) -> None:
 
 
 check_extensible(parser)
+
+
+def _is_list(arguments: list[exp.Expr]) -> bool:
+    """Is it one array, written out?"""
+    first = arguments[0] if len(arguments) == 1 else None
+    return isinstance(first, exp.Array) or (isinstance(first, exp.Anonymous) and first.name.upper() == "ARRAY")
 
 
 class BaseParser(Spark.Parser):
@@ -65,7 +71,9 @@ class BaseParser(Spark.Parser):
 
     def expected(self, what: str) -> SqlError:
         found = f'"{self._curr.text}"' if self._curr else "the end of the statement"
-        return self.error("SYNTAX", f"expected {what}, found {found}")
+        quoted = self._curr and self._curr.token_type == TokenType.STRING and self.sql[self._curr.start] == '"'
+        hint = quoted_name_hint(self._curr.text) if quoted else ""
+        return self.error("SYNTAX", f"expected {what}, found {found}", hint=hint)
 
     # -- expressions ------------------------------------------------------------------------------------------------
 
@@ -79,6 +87,8 @@ class BaseParser(Spark.Parser):
         if isinstance(inner, exp.Func) and called and "name" not in inner.meta:
             inner.meta["name"] = token.text
             inner.update_positions(token)
+        if isinstance(result, exp.Anonymous) and result.name.upper() == "SOME" and _is_list(result.expressions):
+            return exp.Any(this=exp.Tuple(expressions=result.expressions[0].expressions))  # no aggregate of a condition
         return result
 
     # -- names and places -------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from headwater.language.relations.constants import bind_values
 from headwater.language.relations.internal_windows import check_inside
 from headwater.language.relations.lasting_rows import check_rows, check_short, repeated
 from headwater.language.relations.table_functions import apply_session, apply_table_function
+from headwater.language.relations.windowed_again import check_not_external, granule_notices
 from headwater.language.relations.windows import apply_granularity, apply_window
 from headwater.language.scope import Column, Item, NameSource, Scope, project, reference
 from headwater.language.text import error_on, span
@@ -104,16 +105,19 @@ class ItemBinder:
         if stamped and ((window is not None and window.this != "NOW") or is_chronon(plan)):
             check_short(self.environment.text, window or node, plan, self.environment.has_unit, "an INTERNAL window")
             item, plan = _stamped(item, plan)
+        below = plan
         if window is not None:
             item, plan = self._windowed(window, item, plan)
         if granularity := node.args.get("granularity"):
-            plan = apply_granularity(
-                self.environment.text, granularity, plan, self.environment.notices, self.environment.times(plan)
-            )
+            text, notices = self.environment.text, self.environment.notices
+            plan = apply_granularity(text, granularity, plan, notices, self.environment.times(plan))
+        timed = any(stream.has_unit for stream in self.environment.times(plan))
+        self.environment.notices += granule_notices(plan, below, timed=timed)
         return item, plan
 
     def _windowed(self, window: exp.Expr, item: Item, plan: Plan) -> tuple[Item, Plan]:
         text, has_unit, times = self.environment.text, self.environment.has_unit, self.environment.times(plan)
+        check_not_external(text, window, plan)
         timed = isinstance(size := window.args.get("size"), exp.Expr) and size.args.get("unit") is not None
         if window.this in ("RANGE", "UNBOUNDED", "SESSION"):
             what = f"{'an' if window.this == 'UNBOUNDED' else 'a'} {window.this} window"

@@ -12,6 +12,7 @@ from headwater.expressions.nodes import TRUE, Call, Expression
 from headwater.expressions.rewrite import can_fail, conjunction
 from headwater.expressions.rewrite import renamed as with_names
 from headwater.expressions.types import common_type
+from headwater.language.row_values import equations
 from headwater.language.scope import Bound, NameSource, Relation, project, reference
 
 _NULLS_LEFT = (JoinKind.RIGHT, JoinKind.FULL)
@@ -26,6 +27,7 @@ def conjuncts(node: exp.Expr | None) -> list[exp.Expr]:
         return []
     while isinstance(node, exp.Paren):
         node = node.this
+    node = equations(node) or node
     if isinstance(node, exp.And):
         return [*conjuncts(node.this), *conjuncts(node.expression)]
     return [node]

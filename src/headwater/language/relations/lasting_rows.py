@@ -27,7 +27,7 @@ HasUnit = Callable[[str], bool]
 
 def check_short(text: str, place: exp.Expr, plan: Plan, has_unit: HasUnit, what: str, *, timed: bool = False) -> None:
     """``what`` counts single instants: the plan's rows must have few of them. ``timed``: is it given with a unit of time?"""
-    if _may_be_instants(plan) or not (timed or _is_long(plan, has_unit)):
+    if may_be_instants(plan) or not (timed or _is_long(plan, has_unit)):
         return
     raise error_on(
         text,
@@ -42,7 +42,7 @@ def check_short(text: str, place: exp.Expr, plan: Plan, has_unit: HasUnit, what:
 
 def repeated(plan: Plan, has_unit: HasUnit) -> list[Notice]:
     """What to know of RSTREAM over rows that last: the same rows again at each instant."""
-    if _may_be_instants(plan) or not _is_long(plan, has_unit):
+    if may_be_instants(plan) or not _is_long(plan, has_unit):
         return []
     message = f"RSTREAM repeats a row at each of its instants, and stops at one that has more than {MANY_INSTANTS}"
     return [Notice("LASTING_ROWS", message, "Without RSTREAM it is the same answer, in intervals.")]
@@ -52,7 +52,7 @@ def check_rows(text: str, place: exp.Expr, plan: Plan, has_unit: HasUnit, rows: 
     """A ROWS window over rows that last shows a row at many instants as so many copies of it."""
     if slide > 1:
         check_short(text, place, plan, has_unit, "ROWS with SLIDE")
-    elif rows > MOST_ROWS and not _may_be_instants(plan):
+    elif rows > MOST_ROWS and not may_be_instants(plan):
         raise error_on(
             text,
             place,
@@ -63,9 +63,9 @@ def check_rows(text: str, place: exp.Expr, plan: Plan, has_unit: HasUnit, rows: 
         )
 
 
-def _may_be_instants(plan: Plan) -> bool:
+def may_be_instants(plan: Plan) -> bool:
     """Are rows valid only at instants of the sources' rows, if those have one each? That is seen when they come."""
-    return plan.at_instants([_may_be_instants(child) for child in plan.inputs])
+    return plan.at_instants([may_be_instants(child) for child in plan.inputs])
 
 
 def _is_long(plan: Plan, has_unit: HasUnit) -> bool:

@@ -1,0 +1,20 @@
+"""Each payment with the balance of its account so far, what was paid in the hour before it, and the payment before it."""
+
+import headwater as hw
+
+with hw.connect(runner="inprocess") as engine:
+    engine.sql("""
+        CREATE STREAM payment (account STRING, euro INT, ts TIMESTAMP)
+          SOURCE csv('payments.csv') ORDERED BY ts DISORDER 10 MINUTES
+    """)
+    run = engine.sql("""
+        SELECT account, euro, ts,
+          SUM(euro) OVER (PARTITION BY account ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS balance,
+          SUM(euro) OVER (PARTITION BY account ORDER BY ts RANGE BETWEEN INTERVAL 1 HOUR PRECEDING AND CURRENT ROW) AS paid,
+          LAG(euro) OVER (PARTITION BY account ORDER BY ts) AS before
+        FROM payment
+    """).start()
+    engine.run_to_end()
+    answer = run.history()
+
+print(answer)
