@@ -13,6 +13,7 @@ from headwater.algebra.nodes import Distinct, Plan
 from headwater.algebra.properties import row_times
 from headwater.language import system_views
 from headwater.language.catalog import Catalog, Derived, Kind, Stream, UnboundedWindow
+from headwater.language.closed_windows import check_closed_windows
 from headwater.language.expressions import ExpressionBinder
 from headwater.language.notices import Notice
 from headwater.language.one_instant import BareItem, one_instant
@@ -103,7 +104,8 @@ class QueryBinder(OfText):
         def is_told(node: Plan) -> bool:
             return any(node in entry.plan.walk() for entry in used)
 
-        return one_instant(plan, self.bare, time_column=time, meant=self.meant, known=is_told)
+        found = one_instant(plan, self.bare, time_column=time, meant=self.meant, known=is_told)
+        return [*found, *check_closed_windows(plan, time)]
 
     def bind(self, node: exp.Expr, correlation: Correlation | None = None) -> Output:
         """The plan of a query; its columns have the names that the user sees.
