@@ -26,10 +26,10 @@ def _plans(left: n.Source, right: n.Source) -> dict[str, n.Plan]:
     window = n.TimeWindow(left, 10)
     paired = n.Project(window, pairs)
     calls = [
-        n.AggregateCall(f, f.lower(), type_, name, parameters=aggregate.samples[0])
+        n.AggregateCall(f, f"{f} {name}", type_, name, parameters=aggregate.samples[0])
         for f, aggregate in AGGREGATES.items()
         for name in ("x", "pair")
-        if (type_ := aggregate.result(paired.schema.field(name).type)) is not None and (name == "x" or f != "COUNT")
+        if (type_ := aggregate.result(paired.schema.field(name).type)) is not None
     ]
     calls += [
         n.AggregateCall("COUNT", "rows", pa.int64()),
