@@ -11,6 +11,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 import headwater as hw
 from headwater.result import Listing, Result, Text
@@ -68,6 +69,13 @@ def frames_of(problem: BaseException) -> list[str]:
     return [frame.name for frame in traceback.extract_tb(problem.__traceback__)]
 
 
+@pytest.fixture
+def no_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tests of this process may have left one."""
+    monkeypatch.setattr(SparkSession, "getActiveSession", classmethod(lambda _: None))
+
+
+@pytest.mark.usefixtures("no_session")
 def test_a_mistake_ends_at_the_users_line(engine: hw.Engine):
     here = "test_a_mistake_ends_at_the_users_line"
     query = engine.sql("SELECT auction FROM bid")
@@ -105,6 +113,7 @@ def test_a_script_prints_its_own_line_and_the_message():
     assert 'UNKNOWN_STREAM: stream "nowhere" does not exist' in done.stderr
 
 
+@pytest.mark.usefixtures("no_session")
 def test_to_spark_needs_a_session_somewhere():
     with pytest.raises(hw.InputError, match="to_spark"):
         Result(pa.table({"x": [1]})).to_spark()

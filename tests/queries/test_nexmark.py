@@ -1,4 +1,4 @@
-"""NEXMark in Flink's words (``nexmark/flink.test``): what each query does here, and the text that gives Flink's answer.
+"""NEXMark in Flink's words (``nexmark/flink.txt``): what each query does here, and the text that gives Flink's answer.
 
 Over the same rows, the answer is compared with DuckDB's: of all rows, as Flink's answer is in the end.
 """
@@ -30,7 +30,7 @@ CREATE STREAM person (id BIGINT, name STRING, emailAddress STRING, creditCard ST
   ORDERED BY dateTime DISORDER 4 SECONDS;
 CREATE TABLE side_input (key BIGINT, value STRING) AS VALUES (1001, 'a'), (1002, 'b'), (1003, 'c');
 """
-TEXT = (Path(__file__).parent / "nexmark" / "flink.test").read_text(encoding="utf-8")
+TEXT = (Path(__file__).parent / "nexmark" / "flink.txt").read_text(encoding="utf-8")
 QUERIES = {
     name: sql.strip() for name, sql in re.findall(r"^\[(q\d+)\]\n(.*?)(?=^\[|\Z)", TEXT, re.DOTALL | re.MULTILINE)
 }

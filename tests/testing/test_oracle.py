@@ -14,6 +14,7 @@ import pytest
 from tests.aggregate_meanings import meant
 
 from headwater.algebra.nodes import (
+    FRAME_VALUES,
     Aggregate,
     AggregateCall,
     Coalesce,
@@ -21,6 +22,8 @@ from headwater.algebra.nodes import (
     Distinct,
     Dstream,
     Filter,
+    FrameCall,
+    Frames,
     FromPositiveNegative,
     Granularity,
     HopWindow,
@@ -40,6 +43,7 @@ from headwater.algebra.nodes import (
     TimeWindow,
     TopK,
     Union,
+    Unnest,
 )
 from headwater.expressions.duckdb import to_duckdb
 from headwater.expressions.nodes import Column, Expression
@@ -228,6 +232,10 @@ def evaluate(plan: Plan, inputs: dict[str, Stream]) -> Stream:
             return [hop_windowed(plan, below[0], t) for t in range(horizon)]
         case SessionWindow():
             return session_windowed(plan, below[0])
+        case Frames():
+            return framed(plan, below[0])
+        case Unnest():
+            return [summed(pair for row, n in s.items() for pair in unnested(plan, row, n)) for s in below[0]]
         case Granularity():
             last = [t - (t - plan.offset) % plan.granule for t in range(horizon)]
             return [below[0][t] if t >= 0 else Counter() for t in last]
@@ -357,6 +365,42 @@ def row_windowed(plan: RowWindow, stream: Stream) -> Stream:
             window += Counter(rows[max(k - plan.rows, 0) : k])
         answer.append(window)
     return answer
+
+
+def framed(plan: Frames, stream: Stream) -> Stream:
+    places = [plan.input.schema.index(n) for n in plan.partition]
+    seen: dict[tuple, list[tuple]] = {}
+    answer = []
+    for snapshot in stream:
+        numbered = []
+        for row in sorted(snapshot.elements(), key=canonical_order):
+            rows = seen.setdefault(tuple(row[i] for i in places), [])
+            numbered.append((row, rows, len(rows)))
+            rows.append(row)
+        answer.append(Counter((*row, *(over(c, plan, rows, at) for c in plan.calls)) for row, rows, at in numbered))
+    return answer
+
+
+def over(call: FrameCall, plan: Frames, rows: list[tuple], at: int):
+    """One call for the row at a place of its partition, of which the rows up to this instant are known."""
+    index = plan.input.schema.index
+    frame = rows[max(at - call.first, 0) : len(rows) if call.peers else max(at - call.last + 1, 0)]
+    if call.function in FRAME_VALUES:
+        place = {"LAST_VALUE": len(frame) - 1, "NTH_VALUE": call.nth - 1}[call.function]
+        return frame[place][index(call.argument)] if 0 <= place < len(frame) else None
+    if call.filter is not None:
+        frame = [row for row in frame if row[index(call.filter)]]
+    if call.argument is None:
+        return len(frame)
+    return freeze(meant(call.function, sorted((row[index(call.argument)] for row in frame), key=canonical_order), ()))
+
+
+def unnested(plan: Unnest, row: tuple, n: int) -> list[tuple[tuple, int]]:
+    place = plan.input.schema.index(plan.array)
+    rest, items = row[:place] + row[place + 1 :], list(enumerate(row[place] or (), 1))
+    if plan.outer and not items:
+        items = [(None, None)]
+    return [((*rest, item, *((number,) if plan.place is not None else ())), n) for number, item in items]
 
 
 def first_rows(plan: TopK, snapshot: Counter) -> Counter:

@@ -165,7 +165,8 @@ def _is_there(value: Expression) -> Expression:
 
 
 def _or_empty(found: Expression) -> Expression:
-    return Call("coalesce", (found, Cast(Call("array", (), pa.list_(pa.null())), found.type)), found.type)
+    missing = Call("array", (Cast(Literal(None, pa.null()), found.type.value_type),), found.type)
+    return Call("coalesce", (found, Call("array_compact", (missing,), found.type)), found.type)
 
 
 def _only_true(condition: Expression) -> Expression:

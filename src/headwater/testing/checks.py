@@ -243,7 +243,7 @@ class _Run:
             raise CheckError(f"{name}: the output has columns {step.delta.schema}, not {self.plan.schema}")
         if self.trial.opens:
             # What one side of a union says is final once that side is, however far the other one has come.
-            self._check_ends(step.delta.consolidate(), max(step.frontier, *self.frontiers.values()), name)
+            self._check_ends(step.delta.consolidate(), max((step.frontier, *self.frontiers.values())), name)
         elif not self.trial.speculative and (step.delta.consolidate().weight < 0).any():
             raise CheckError(f"{name}: the strong form takes something back: {step.delta.consolidate()}")
         known = step.frontier if self.trial.speculative or self.trial.opens else runner.known["q"]

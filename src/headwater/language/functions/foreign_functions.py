@@ -28,7 +28,6 @@ HINTS: dict[str, str] = {
     "generate_series": "A source can count: CREATE STREAM s (value BIGINT, ts TIMESTAMP) SOURCE rate(10) ORDERED BY ts.",
     "latest_by_offset": "The last row of each key is a window: FROM s WINDOW(PARTITION BY k ROWS 1).",
     "earliest_by_offset": "The first row of each key: SELECT … QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts) = 1.",
-    "split_index": "split_part(s, separator, n) counts from 1: split_part(url, '/', 4) is SPLIT_INDEX(url, '/', 3).",
     "topk": "By key: QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY x DESC) <= 3; of all: ORDER BY x DESC LIMIT 3.",
     # Flink, RisingWave, PostgreSQL
     "array_length": "Write size(a).",
