@@ -269,7 +269,8 @@ def _project(choices: Choices, plan: n.Plan) -> n.Plan:
     chosen = []
     for i, field in enumerate(plan.schema):
         if choices.chance(80):
-            chosen.append((field.name if choices.chance(50) else f"p{i}", column(field)))
+            other = plans.fresh(f"p{i}", plan.schema.names)  # an earlier projection may have called a column so
+            chosen.append((field.name if choices.chance(50) else other, column(field)))
     field = choices.pick(plan.schema.fields)
     name = f'"{field.name}"'
     extra = [
