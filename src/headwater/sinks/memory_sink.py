@@ -118,9 +118,13 @@ class MemorySink(Sink):
         return Result(self._rows(self._summed(valid)).select(list(self.output.schema.names)), spark=self.spark)
 
     def history(self) -> Result:
-        """When each row held, as far as it is kept: maximal intervals ``_start``, ``_end`` (or NULL), one row per copy."""
+        """When each row held, as far as it is kept: maximal intervals ``_start``, ``_end`` (or NULL), one row per copy.
+
+        In the order of time.
+        """
         delta = self._all()
-        return Result(self._rows(History.of(delta.schema, [delta]).delta()), spark=self.spark)
+        rows = self._rows(History.of(delta.schema, [delta]).delta())
+        return Result(rows.sort_by([("_start", "ascending"), ("_end", "ascending")]), spark=self.spark)
 
     def table(self) -> pa.Table:
         """All rows that are kept as they were delivered, repairs applied, with their lifetimes."""
