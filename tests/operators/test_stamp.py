@@ -32,5 +32,5 @@ def test_an_interval_counts_at_each_of_its_instants():
 def test_what_never_ends_would_arrive_for_ever():
     runner = by_hand({"q": n.Stamp(n.Source("s", X), "at")})
     runner.tick({"s": changes(timeline("a 1-"))}, {"s": 5})
-    with pytest.raises(StreamError, match="would arrive anew at every instant from 5 on"):
+    with pytest.raises(StreamError, match="would arrive anew at every instant"):
         runner.tick({}, {"s": INFINITY})

@@ -32,10 +32,10 @@ class StampOperator(Operator):
         delta = inputs[0]
         endless = np.flatnonzero(delta.end - delta.start != 1)
         if len(endless):
-            row, start, *_ = delta.take(endless[:1]).rows()[0]
+            row = delta.take(endless[:1]).rows()[0][0]
             raise StreamError(
                 "ENDLESS_ARRIVALS",
-                f"the element {row}, which never ends, would arrive anew at every instant from {start} on",
+                f"the element {row}, which never ends, would arrive anew at every instant",
                 hint="Let the elements end, or use a window that is not INTERNAL.",
             )
         return Step(delta.with_columns(self.schema, [*delta.columns, pa.array(delta.start)]), frontiers[0])

@@ -63,10 +63,10 @@ class HopWindowOperator(Operator):
             frontier = self._next_end(frontier)
         endless = np.flatnonzero(delta.end - delta.start != 1)
         if len(endless):
-            row, start, *_ = delta.take(endless[:1]).rows()[0]
+            row = delta.take(endless[:1]).rows()[0][0]
             raise StreamError(
                 "ENDLESS_HOPS",
-                f"the element {row}, which never ends, would be in every window from {start} on",
+                f"the element {row}, which never ends, would be in every later window",
                 hint="Let the elements end before you put them into hopping windows.",
             )
         return Step(self._copies(delta), frontier)

@@ -68,9 +68,9 @@ def check_ends(delta: Delta) -> None:
     """With a slide, and without a size, a window over an element that never ends does not come to rest (17.2)."""
     endless = np.flatnonzero(delta.end - delta.start != 1)
     if len(endless):
-        row, start, *_ = delta.take(endless[:1]).rows()[0]
+        row = delta.take(endless[:1]).rows()[0][0]
         raise StreamError(
             "ENDLESS_ROWS",
-            f"the element {row}, which never ends, would come anew at every instant from {start} on",
+            f"the element {row}, which never ends, would come anew at every instant",
             hint="Let the elements end, or use a window of finitely many rows with slide 1.",
         )
