@@ -18,6 +18,7 @@ from headwater.language.emission import bind_emission
 from headwater.language.functions.user_functions import bind_function, functions_of
 from headwater.language.heartbeat_function import check_time, with_heartbeats
 from headwater.language.introspection import Answer, Explain
+from headwater.language.missing_matches import missing_matches
 from headwater.language.notices import Notice
 from headwater.language.parsing.statements import deep_recursion, parse_script
 from headwater.language.parsing.syntax import (
@@ -151,9 +152,9 @@ class _ScriptBinder(OfText):
                 node, "TOO_DEEP", f"the query has more than {_DEEPEST} operators or UNIONs above each other", hint=hint
             )
         refuse = self.settings.unbounded_state == "error"
-        quoted = quoted_names(self.text, self.catalog, node)
+        written = [*quoted_names(self.text, self.catalog, node), *missing_matches(node)]
         bounded = check_bounded(output.plan, binder.unbounded, refuse=refuse)
-        notices = [*quoted, *binder.notices, *bounded, *binder.instant_notices(output.plan)]
+        notices = [*written, *binder.notices, *bounded, *binder.instant_notices(output.plan)]
         self._notice(*notices)
         return output, binder
 

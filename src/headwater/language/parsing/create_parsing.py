@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from sqlglot import exp
 from sqlglot.tokens import Token, TokenType
 
@@ -173,10 +175,19 @@ class CreateParser(TimeClauseParser):
 
     def _parse_type_at(self, what: str) -> exp.Expr:
         token = self._curr
+        self._read_rows_as_structs()
         kind = self._parse_types(schema=True, allow_identifiers=False)
         if kind is None:
             raise self.expected(what)
         return self._at(kind, token)
+
+    def _read_rows_as_structs(self) -> None:
+        """Flink's ROW<name type, …> is STRUCT<…>: in the types that follow, up to an expression."""
+        for token, after in pairwise(self._tokens[self._index :]):
+            if token.text.upper() in ("AS", "WATERMARK", ";"):
+                break
+            if token.text.upper() == "ROW" and after.token_type == TokenType.LT:
+                token.token_type = TokenType.STRUCT
 
     def _parse_clauses(self, created: exp.Expr) -> None:
         """SOURCE, STATISTICS and the time clauses, in any order."""
@@ -250,6 +261,10 @@ class CreateParser(TimeClauseParser):
     def _parse_create_function(self, *, aggregate: bool) -> exp.Expr:
         name = self._parse_name("the name of a function")
         if not self._match(TokenType.L_PAREN, advance=False):
+            if self._match(TokenType.ALIAS, advance=False):
+                written = f"CREATE FUNCTION {name.name}(s STRING) RETURNS BIGINT AS 'module:name'"
+                hint = f"Functions are Python, with their types: {written}."
+                raise self.error("SYNTAX", "a function needs its parameters and what it returns", hint=hint)
             raise self.expected('"(" with the parameters')
         parameters = self._parse_wrapped_csv(self._parse_created_parameter, optional=True)
         self._parse_language()

@@ -101,6 +101,15 @@ AS_WINDOW = {
 }
 """By the word after ksqlDB's WINDOW."""
 
+CLAUSES = {
+    "PARTITIONED BY": "For a folder per value: CREATE SINK name TO delta('folder', partition_by => 'c') AS SELECT …",
+    "LIKE": "Write the columns out, or CREATE STREAM name AS SELECT … FROM the other.",
+    "LOCATION": "Write SOURCE parquet('folder').",
+    "USING": "Write SOURCE parquet('folder'), csv('folder') or json('folder').",
+    "COMMENT": "Write it as a comment: -- …",
+}
+"""By the word of a clause after the columns of CREATE."""
+
 FORMATS = {"csv": "csv", "json": "json", "ndjson": "json", "parquet": "parquet"}
 
 
@@ -119,7 +128,7 @@ def source_of(options: dict[str, str], name: str) -> str:
     if connector in ("blackhole", "print", "upsert-kafka", "jdbc") and name.lower().startswith(("sink", "nexmark_")):
         connector = "blackhole"
     if connector in ("blackhole", "print"):
-        more = "--discard" if connector == "blackhole" else "--format json"
+        more = "--sink noop" if connector == "blackhole" else "--format json"
         return f"An answer needs no table: {STREAM_AS.format(name)}, and headwater run script.sql {more}."
     if connector in ("kafka", "upsert-kafka", "kinesis", "pulsar") or "kafka_topic" in options or "topic" in options:
         frame = f"spark.readStream.format('{connector or 'kafka'}')…load()"

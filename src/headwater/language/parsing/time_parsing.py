@@ -9,6 +9,7 @@ from sqlglot import exp
 from sqlglot.tokens import TokenType
 
 from headwater.errors import SqlError
+from headwater.language.parsing.foreign_statements import CLAUSES
 from headwater.language.parsing.query_parsing import QueryParser
 from headwater.language.parsing.syntax import Duration, TimeClause
 from headwater.language.text import closest
@@ -66,7 +67,7 @@ class TimeClauseParser(QueryParser):
     def _unknown_clause(self) -> SqlError:
         word = self._curr.text
         near = closest(word.upper(), [*self._CLAUSES, "SOURCE", "STATISTICS"], cutoff=0.7)
-        hint = f"Did you mean {near}?" if near else ""
+        hint = CLAUSES.get(word.upper()) or (f"Did you mean {near}?" if near else "")
         return self.error("SYNTAX", f'unknown clause "{word}"', hint=hint)
 
     # -- words and amounts ------------------------------------------------------------------------------------------
