@@ -29,6 +29,7 @@ def test_the_program_has_the_answer(job: str, tmp_path: Path):
     assert cookbook.same(found, cookbook.by_query(cookbook.expected(job)))
 
 
+@pytest.mark.slow
 def test_script_and_program_run_on_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     with Cluster(workers=2) as cluster:
         monkeypatch.setenv("MASTER", cluster.master_url)
